@@ -262,18 +262,25 @@ void Parts::name(FabricPart& part, const Ends& ends, const std::set<int>& leaves
 std::vector<Parts::Ends> Parts::add_at_times(const Structure& structure, const std::set<int>& leaves,
                                              const std::set<int>& slow_for_good) {
   std::vector<Ends> out;
-  for (const LeafAtTimes& leaf : leaves_at_times(readings_, across_, inference_, structure, slow_for_good)) {
-    const Ends ends{leaf.leaf, leaf.up, leaf.down};
-    FabricPart part;
-    part.pairs = leaf.pairs, part.readings = leaf.readings, part.at_times = leaf;
-    name(part, ends, leaves);
-    const bool two = leaves.size() == 2;
-    if (may_be_others(part, two) || (two && may_be_pods(part.readings.front().rate))) continue;
-    if (leaf.open) open_.insert(leaf.pairs.begin(), leaf.pairs.end());
-    if (!leaf.confirmed) continue;
-    part.confirmed = true;
-    fabric_.push_back(std::move(part));
-    out.push_back(ends);
+  bool others = false;
+  // What all nodes of a leaf send at once, and others with them, shows more than others may explain of a hop.
+  for (const CrossingsSeen seen : {CrossingsSeen::all, CrossingsSeen::together}) {
+    if (seen == CrossingsSeen::together && !others) break;
+    for (const LeafAtTimes& leaf :
+         leaves_at_times(readings_, across_, inference_, structure, slow_for_good, seen)) {
+      FabricPart part;
+      part.pairs = leaf.pairs, part.readings = leaf.readings, part.at_times = leaf;
+      name(part, {leaf.leaf, leaf.up, leaf.down}, leaves);
+      const bool two = leaves.size() == 2, may_be = may_be_others(part, two);
+      others |= may_be;
+      if (may_be || (two && may_be_pods(part.readings.front().rate))) continue;
+      if (leaf.open) open_.insert(leaf.pairs.begin(), leaf.pairs.end());
+      if (!leaf.confirmed) continue;
+      part.confirmed = true;
+      fabric_.push_back(std::move(part));
+      out.push_back({leaf.leaf, leaf.up, leaf.down});
+    }
+    if (!out.empty()) break;
   }
   return out;
 }
@@ -293,14 +300,37 @@ bool Parts::often_slow(const std::vector<Crossing>& crossings, const std::set<in
 // leaves it may be anybody's, and of a pod, whose other leaves are slow then, too.
 bool Parts::may_be_others(const FabricPart& part, bool anybodys) const {
   if (guessed_.empty() || part.readings.empty()) return false;
-  const double lack = part.usual(inference_) - part.readings.front().rate;
-  OthersTraffic all;
-  for (const int node : part.members) {
-    all.sends += inference_.lasting[std::size_t(node)].sends;
-    all.receives += inference_.lasting[std::size_t(node)].receives;
+  double sent = 0, received = 0;
+  // Of all that a leaf sends at once, what its members send for others is part.
+  const bool counted = part.at_times && part.at_times->together;
+  for (const int node : counted ? std::vector<int>() : part.members) {
+    sent += inference_.lasting[std::size_t(node)].sends;
+    received += inference_.lasting[std::size_t(node)].receives;
   }
-  const double most = std::max({all.sends, all.receives, anybodys ? inference_.lasting_others : 0});
-  return lack * inference_.slowest_generation() <= Inference::others_at_most * most;
+  const double anybody = anybodys ? inference_.lasting_others : 0;
+  // What leaves it lacks no more than others send, and what enters it than they receive.
+  const auto at_most = [](std::optional<double> lack, double others) {
+    return !lack || *lack <= Inference::others_at_most * others;
+  };
+  return at_most(lacks(part, true), std::max(sent, anybody)) &&
+         at_most(lacks(part, false), std::max(received, anybody));
+}
+
+// What its links lack of what is usual one way, bytes per second: in the middle, as hops that meet one
+// another lack more.
+std::optional<double> Parts::lacks(const FabricPart& part, bool up) const {
+  const bool together = part.at_times && part.at_times->together;
+  const auto own = [&](int node) { return std::ranges::find(part.members, node) != part.members.end(); };
+  std::vector<double> out;
+  for (const Reading& r : part.readings) {
+    if (own(r.source) != up) continue;
+    // What an older node lacks, it lacks of what others carry there.
+    const double level = std::min(inference_.generation(r.source), inference_.generation(r.destination));
+    out.push_back(together ? part.at_times->hops * (part.usual(inference_) - r.rate)
+                           : part.usual(inference_) - r.rate * level);
+  }
+  if (out.empty()) return std::nullopt;
+  return lower_median(std::move(out));
 }
 
 // The number of a leaf that was guessed says nothing to anybody.

@@ -93,6 +93,7 @@ class Parts {
   void find_rail();
   bool may_be_pods(double rate) const;
   bool may_be_others(const FabricPart& part, bool anybodys) const;
+  std::optional<double> lacks(const FabricPart& part, bool up) const;
   static bool often_slow(const std::vector<Crossing>& crossings, const std::set<int>& leaves);
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 

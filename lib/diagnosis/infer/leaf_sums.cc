@@ -10,7 +10,7 @@ namespace ringtrue::diagnosis {
 namespace {
 
 constexpr std::size_t fewest_hops = 2;    // of a leaf, each way
-constexpr std::size_t fewest_leaves = 4;  // that tell what is usual
+constexpr std::size_t fewest_leaves = 2;  // others, that tell what is usual
 
 // Of all hops but a node's.
 template <class Value>
@@ -24,6 +24,36 @@ double total(const LeafSum& sum, int without, const Value& value) {
 double due_of(const LeafSum& sum, int without = -1) {
   return total(sum, without, [](const LeafSum::Hop& hop) { return hop.due; });
 }
+
+// What leaves carry to or from each other leaf in one round, one way.
+class Between {
+ public:
+  Between(const std::map<int, LeafSum>& leaves, const std::vector<int>& leaf) {
+    for (const auto& [number, sum] : leaves) {
+      for (const LeafSum::Hop& hop : sum.hops) {
+        const int other = leaf[std::size_t(sum.up ? hop.destination : hop.source)];
+        for (Sum* to : {&all_[number], &pairs_[{number, other}]}) to->carried += hop.rate, to->due += hop.due;
+      }
+    }
+  }
+  struct Of {
+    double carried = 0, due = 0, all_due = 0;
+  };
+  // Of a leaf, but for what it does with another one.
+  Of of(int leaf, int without) const {
+    const Sum& all = all_.at(leaf);
+    const auto at = pairs_.find({leaf, without});
+    const Sum less = at == pairs_.end() ? Sum{} : at->second;
+    return {all.carried - less.carried, all.due - less.due, all.due};
+  }
+
+ private:
+  struct Sum {
+    double carried = 0, due = 0;
+  };
+  std::map<int, Sum> all_;
+  std::map<std::pair<int, int>, Sum> pairs_;
+};
 
 }  // namespace
 
@@ -56,17 +86,19 @@ std::vector<LeafSum> leaf_sums(const Readings& across, const Inference& inferenc
   });
   std::vector<LeafSum> out;
   for (auto& [at, leaves] : rounds) {
-    std::vector<double> shares, sums;
     std::erase_if(leaves, [](const auto& leaf) { return leaf.second.hops.size() < fewest_hops; });
-    if (leaves.size() < fewest_leaves) continue;
-    for (const auto& [number, sum] : leaves) {
-      const double own = total(sum, -1, [](const LeafSum::Hop& hop) { return hop.rate; });
-      shares.push_back(own / due_of(sum)), sums.push_back(own);
-    }
-    const double usual_share = lower_median(shares), usual_sum = lower_median(sums);
+    const Between between(leaves, structure.leaf);
     for (auto& [number, sum] : leaves) {
-      sum.usual_share = usual_share, sum.usual_sum = usual_sum;
-      out.push_back(std::move(sum));
+      std::vector<double> shares, sums;
+      for (const auto& [other, theirs] : leaves) {
+        if (other == number) continue;
+        const auto [carried, due, all_due] = between.of(other, number);
+        if (due <= 0) continue;
+        shares.push_back(carried / due), sums.push_back(carried / due * all_due);
+      }
+      if (shares.size() < fewest_leaves) continue;
+      sum.usual_share = lower_median(shares), sum.usual_sum = lower_median(sums);
+      out.push_back(sum);
     }
   }
   return out;

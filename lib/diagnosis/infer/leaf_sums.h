@@ -25,7 +25,8 @@ struct LeafSum {
     double rate = 0, others = 0, due = 0;  // bytes per second
   };
   std::vector<Hop> hops;
-  double usual_share = 0, usual_sum = 0;  // medians of all leaves: of what is due, and bytes per second
+  // Medians of the other leaves, of what they do with one another: of what is due, and bytes per second.
+  double usual_share = 0, usual_sum = 0;
 
   double carried(int without = -1) const;  // bytes per second, with others', but for a node's hops
   double share(int without = -1) const;    // of what is usual

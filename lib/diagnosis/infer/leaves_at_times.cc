@@ -29,6 +29,8 @@ constexpr double sums_differ = 0.05;
 constexpr int times_a_pair = 2;            // it may cross a trunk that is slow for good, each time
 constexpr double without_any_node = 0.01;  // chance, over all leaves, of what is left without one node's
 constexpr double seems_below = 0.01;       // chance; several such leaves have something in common
+constexpr double ways_to_look = 3;         // at single hops, at all together, at both
+constexpr int fewest_steady = 6;           // runs: what is slow for good shows so, too
 constexpr int fewest_together = 5;  // runs: others' jobs may fill a leaf's links for as long as three take
 
 // Of some kind: how many elsewhere are low, of how many, and how many there are here.
@@ -40,6 +42,7 @@ struct Sample {
 // The chance of each number of low ones here. How common they are is known from as many as there are
 // elsewhere only: of few, it may be far more (the beta-binomial distribution).
 std::vector<double> distribution_of(const Sample& s) {
+  if (s.here == 0) return {1};
   const double a = s.low, b = s.all - s.low;
   const auto beta = [](double x, double y) { return std::lgamma(x) + std::lgamma(y) - std::lgamma(x + y); };
   std::vector<double> out;
@@ -62,7 +65,7 @@ double tail_beside(const Sample& one, const Sample& other, int lows) {
 class LeavesAtTimes {
  public:
   LeavesAtTimes(const Readings& readings, const Readings& across, const Inference& inference,
-                const Structure& structure, const std::set<int>& slow_for_good)
+                const Structure& structure, const std::set<int>& slow_for_good, CrossingsSeen seen)
       : inference_(inference), sums_(leaf_sums(across, inference, structure, slow_for_good)) {
     const auto leaf = [&](int node) { return structure.leaf[std::size_t(node)]; };
     readings.each_pair([&](int x, int y) {
@@ -81,7 +84,7 @@ class LeavesAtTimes {
         if (r.momentary || r.held_back) continue;
         const double share = r.rate / due;
         // What shared links, or was beside others' traffic, was good all the same if it was.
-        const bool tells = r.counts() || share >= at_times::depths.front();
+        const bool tells = seen == CrossingsSeen::all && (r.counts() || share >= at_times::depths.front());
         const Item item{single, r.run, from, to, share, &r, nullptr, tells};
         if (inside)
           inside_.add(*this, item, 1);
@@ -179,7 +182,7 @@ class LeavesAtTimes {
   double tail(const Ends& ends, std::size_t depth, const Count& others, int without = -1) const {
     Sample samples[kinds];
     for (const Kind kind : {single, together}) samples[kind] = {others.low[kind][depth], others.all[kind]};
-    int lows = 0;
+    int lows[kinds] = {0, 0};
     std::set<std::pair<int, bool>> met;  // runs, and which way
     std::map<std::pair<int, int>, int> times;
     for (const std::size_t i : of_.at(ends.leaf)) {
@@ -195,9 +198,14 @@ class LeavesAtTimes {
         share = item.sum->share(without);
       }
       ++samples[item.kind].here;
-      lows += low(item.kind, share, depth);
+      lows[item.kind] += low(item.kind, share, depth);
     }
-    return tail_beside(samples[single], samples[together], lows);
+    const double both = tail_beside(samples[single], samples[together], lows[single] + lows[together]);
+    if (samples[single].here == 0 || samples[together].here == 0) return both;
+    // Where hops are sprayed, one alone shows nothing, whatever all of them show.
+    const double one = tail_beside(samples[single], {}, lows[single]),
+                 all = tail_beside({}, samples[together], lows[together]);
+    return std::min(1.0, ways_to_look * std::min({one, all, both}));
   }
 
   Clearest clearest(const std::vector<LeafAtTimes>& named) const {
@@ -223,7 +231,7 @@ class LeavesAtTimes {
     std::set<int> runs, low_runs, own, others;  // experiments; nodes of the leaf, and others
     std::set<std::pair<int, int>> pairs;
     std::vector<Reading> readings;
-    std::vector<double> rates, usual;
+    std::vector<double> rates, usual, hops;
     bool any_good = false;
   };
   Low low_of(const Clearest& found, Kind kind) const {
@@ -249,6 +257,7 @@ class LeavesAtTimes {
       const double mean = item.sum->carried() / double(item.sum->hops.size());
       for (const LeafSum::Hop& hop : item.sum->hops) note(hop.source, hop.destination, leaves, mean);
       out.usual.push_back(mean / item.share);
+      out.hops.push_back(double(item.sum->hops.size()));
       Reading& r = out.readings.emplace_back();
       r.source = item.sum->hops.front().source, r.destination = item.sum->hops.front().destination;
       r.rate = mean, r.run = item.run;
@@ -265,7 +274,10 @@ class LeavesAtTimes {
     out.readings = main.readings;
     std::ranges::stable_sort(out.readings, std::greater<>(), &Reading::rate);
     out.pairs.assign(hops.pairs.begin(), hops.pairs.end());
-    if (out.together) out.pairs.assign(sums.pairs.begin(), sums.pairs.end());
+    if (out.together) {
+      out.pairs.assign(sums.pairs.begin(), sums.pairs.end());
+      out.hops = int(lower_median(sums.hops));
+    }
     out.best = upper_median(main.rates);
     out.usual = out.together ? upper_median(sums.usual) : inference_.reference.rate;
     out.low_runs = int(main.low_runs.size()), out.all_runs = int(main.runs.size());
@@ -284,7 +296,7 @@ class LeavesAtTimes {
     seeming_ += seems;
     const bool is_over = out.course != Course::ended || out.all_runs - out.low_runs >= at_times::fewest_good;
     // Where no single hop was good, it may be slow for good, which readings tell better (attribute.h).
-    const bool steady = !out.together && !main.any_good;
+    const bool steady = !out.together && !main.any_good && out.all_runs < fewest_steady;
     out.confirmed = seems && found.chance < enough && is_over && !steady &&
                     (!out.together || out.low_runs >= fewest_together);
     out.open = !out.confirmed && is_often &&
@@ -313,9 +325,9 @@ class LeavesAtTimes {
 
 std::vector<LeafAtTimes> leaves_at_times(const Readings& readings, const Readings& across,
                                          const Inference& inference, const Structure& structure,
-                                         const std::set<int>& slow_for_good) {
+                                         const std::set<int>& slow_for_good, CrossingsSeen seen) {
   if (inference.reference.rate <= 0 || inference.reference.momentary) return {};
-  return LeavesAtTimes(readings, across, inference, structure, slow_for_good).find();
+  return LeavesAtTimes(readings, across, inference, structure, slow_for_good, seen).find();
 }
 
 }  // namespace ringtrue::diagnosis

@@ -23,16 +23,21 @@ struct LeafAtTimes {
   double best = 0;                         // their middle, bytes per second
   double usual = 0;                        // what is due
   bool together = false;                   // all at once: rates are of the mean hop
+  int hops = 1;                            // of so many, one way
   int low_runs = 0, all_runs = 0;
   Course course = Course::at_times;
   bool confirmed = false;
   bool open = false;  // it may be chance yet, and more readings would tell
 };
 
+// Single hops and what all nodes of a leaf do at once, or that alone.
+enum class CrossingsSeen { all, together };
+
 // Of leaves that are not slow for good. Clearest first; `structure` knows the leaves. `across`: of
 // experiments in which all nodes sent to other leaves.
 std::vector<LeafAtTimes> leaves_at_times(const Readings& readings, const Readings& across,
                                          const Inference& inference, const Structure& structure,
-                                         const std::set<int>& slow_for_good);
+                                         const std::set<int>& slow_for_good,
+                                         CrossingsSeen seen = CrossingsSeen::all);
 
 }  // namespace ringtrue::diagnosis

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -147,7 +148,7 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
     s.chance = may_be_chance(of_those_across * chance_of(as_low, shares_between(s, inside)), candidates);
   // So do others, which is what hashed trunks are like.
   s.chance |= s.in_company && share_as_low_across(s) > seldom_across;
-  s.chance |= crosses && !others_carry_more_across(s);
+  s.chance |= crosses && (!others_carry_more_across(s) || may_be_like_others_across(s));
   if (s.chance && (s.missing.empty() || sparse_)) {
     s.missing =
         fmt::format("others that can do better read as low in {:.0f} % of their readings", low_across * 100);
@@ -329,6 +330,37 @@ double Significance::share_as_low_across(const Suspect& path) const {
     for (const Reading& r : readings_.of(x, y)) ++all, low += r.rate <= path.best;
   });
   return double(low) / all;
+}
+
+// Whether others across leaves that can do better are as low so often, where they are measured again, that
+// this one may be so by chance: with many at once, and with few.
+bool Significance::may_be_like_others_across(const Suspect& path) const {
+  constexpr int fewest = 8;
+  constexpr double by_chance = 0.01;
+  struct Count {
+    int all = 0, low = 0;
+  };
+  std::array<Count, 2> others;
+  const auto kind = [](const Reading& r) { return std::size_t(r.company <= most_lone_hops); };
+  int pairs = 1;
+  readings_.each_pair([&](int x, int y) {
+    if (!structure_.crosses(x, y) || path.explains(x, y)) return;
+    ++pairs;
+    const auto list = readings_.of(x, y);
+    const bool any_good = std::ranges::any_of(list, [&](const Reading& r) { return r.rate > path.best; });
+    if (list.size() < 2 || !any_good) return;
+    for (const Reading& r : list) {
+      Count& count = others[kind(r)];
+      ++count.all, count.low += r.rate <= path.best;
+    }
+  });
+  if (others[0].all + others[1].all < fewest) return false;
+  double chance = pairs;
+  for (const Reading& r : path.readings) {
+    const Count& count = others[kind(r)];
+    chance *= (count.low + 0.5) / (count.all + 1.0);
+  }
+  return chance > by_chance;
 }
 
 // Where each way has one trunk that is slower than a port, no path across carries what ports do.

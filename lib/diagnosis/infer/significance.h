@@ -67,6 +67,7 @@ class Significance {
   bool others_cross_well(const Suspect& side) const;
   double share_as_low_across(const Suspect& path) const;
   bool others_carry_more_across(const Suspect& path) const;
+  bool may_be_like_others_across(const Suspect& path) const;
 
   const Readings& readings_;
   const Thresholds& t_;

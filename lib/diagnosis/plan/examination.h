@@ -71,7 +71,9 @@ class Examination {
   bool settle();
   bool cover();
   bool may_go_across(const Inference& inference, const Parts& parts, bool open) const;
-  bool all_across(const Inference& inference);
+  // nullopt: there is no time for it
+  std::optional<Experiment> next_across(const Inference& inference) const;
+  bool all_across(const Experiment& round);
   bool is_open(const Inference& inference, const Parts& parts) const;
   Wanted wanted(const Inference& inference, const Parts& parts) const;
   bool slow_ends(Wanted& wanted) const;
@@ -192,6 +194,7 @@ class Examination {
   PairCounts few_pairs_;        // and by pair
   int too_shorts_ = 0;
   int across_rounds_ = 0;
+  int across_run_ = -1;        // the last of them
   double across_slowest_ = 0;  // bytes per second, of a hop of the last of them
   std::optional<SlowestHop> slowest_hop_;
   std::vector<PortReading> ports_;

@@ -26,7 +26,8 @@ constexpr int rounds_for_repeated = 14;  // and for those of them that stay low 
 constexpr int looks = 2;                 // again, where a ring was slow
 constexpr double share_of_round = 0.06;
 constexpr int first_across = 3, most_across = 12;  // rounds of all nodes with other leaves
-constexpr int fewest_leaves_across = 4;
+constexpr double across_seconds = 0.5;             // of their slowest hop, at most
+constexpr int fewest_leaves_across = 3;
 constexpr int max_retries = 6;          // for ends of which too little is known
 constexpr int economical = 7;           // runs besides these; a ring for its busbw is played only within them
 constexpr double may_wait = 0.1;        // sides as low as that expected of chance, once something is proven
@@ -215,21 +216,23 @@ bool Examination::settle() {
       }
     }
     const Parts parts(structure_, inference.rated(readings_), across_, inference);
-    const NodePairs lone = lone_paths(inference, parts);
-    if (const int before = few_rounds_; !lone.empty()) {
-      if (!few_at_once(lone, "paths across leaves, few at a time", 0.02 * options_.budget.value))
-        return false;
-      ++lone_rounds_;
-      if (few_rounds_ > before) continue;
-    }
     const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && fleet_repeats_ < 2;
     const bool suspected = fleet || is_open(inference, parts);
     const bool little_known = !suspected && rounds_ >= screening_rounds() &&
                               (!low_with_few(inference).empty() || !unseen_while_low(inference).empty());
     const bool open = suspected || little_known;
     if (may_go_across(inference, parts, open)) {
-      if (!all_across(inference)) return false;
-      continue;
+      if (const auto round = next_across(inference)) {
+        if (!all_across(*round)) return false;
+        continue;
+      }
+    }
+    const NodePairs lone = lone_paths(inference, parts);
+    if (const int before = few_rounds_; !lone.empty()) {
+      if (!few_at_once(lone, "paths across leaves, few at a time", 0.02 * options_.budget.value))
+        return false;
+      ++lone_rounds_;
+      if (few_rounds_ > before) continue;
     }
     const bool enough = !open && rounds_ >= screening_rounds() && !trunks_wanted(inference, parts);
     if (enough && !watches(inference)) return true;
@@ -256,42 +259,45 @@ bool Examination::settle() {
 
 // All nodes with other leaves at once, some times, and in turn with the others while a leaf may be slow.
 bool Examination::may_go_across(const Inference& inference, const Parts& parts, bool open) const {
-  const int more = rounds_ - screening_rounds();
-  if (crossings_ || more < 0 || across_rounds_ >= most_across) return false;
+  if (crossings_ || rounds_ < screening_rounds()) return false;
+  if (across_rounds_ >= (parts.any_at_times() ? most_across : first_across)) return false;
   if (std::ranges::any_of(inference.suspects, &Suspect::confirmed)) return false;  // first things first
-  if (parts.any_at_times()) {
-    if (across_rounds_ >= more) return false;  // in turn
-  } else {
-    // Of small fleets other rounds take most of the time, where something is open.
-    const bool soon = !open || (n_ > 4 * all_pairs_up_to && across_rounds_ < more / 2);
-    if (across_rounds_ >= first_across || !soon) return false;
-  }
+  // Now and then between the others: what comes and goes is not away in all of them.
+  const bool others = open || watches(inference);
+  if (others &&
+      (across_run_ == out_.cost.runs || splitmix64(options_.seed + std::uint64_t(out_.cost.runs)) % 2 == 0))
+    return false;
   std::map<int, int> members;
   for (const int node : all_) ++members[structure_.leaf[std::size_t(node)]];
   const auto several = std::ranges::count_if(members, [](const auto& leaf) { return leaf.second > 1; });
   return several >= fewest_leaves_across;
 }
 
-bool Examination::all_across(const Inference& inference) {
+std::optional<Experiment> Examination::next_across(const Inference& inference) const {
   const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
   const auto order = across_order(nodes_without(very_slow(inference)), structure_.leaf, seed);
-  const double longest = share_of_round * options_.budget.value;
+  const double longest = std::min(across_seconds, share_of_round * options_.budget.value);
   const double at_most = across_slowest_ > 0 ? longest * across_slowest_ : first_seconds * typical_;
   const Bytes hop(std::uint64_t(std::max(min_hop_bytes, std::min(first_seconds * typical_, at_most))));
+  if (!fits(order, 1, hop)) return std::nullopt;
+  return pairwise_over(order, 1, hop, options_.max_bytes);
+}
+
+bool Examination::all_across(const Experiment& round) {
   ++across_rounds_;
-  if (!fits(order, 1, hop)) across_rounds_ = most_across;
-  if (across_rounds_ == most_across) return true;
-  auto seen = measure(Stage::pairs, "every node with another leaf",
-                      pairwise_over(order, 1, hop, options_.max_bytes), false);
+  auto seen = measure(Stage::pairs, "every node with another leaf", round, false);
   if (!seen) return false;
   const auto rates = hop_rates(*seen);
-  if (!rates.empty()) across_slowest_ = *std::min_element(rates.begin(), rates.end());
+  const double slowest = rates.empty() ? 0 : *std::ranges::min_element(rates);
+  // What was very slow once may be so again.
+  if (slowest > 0) across_slowest_ = across_slowest_ > 0 ? std::min(across_slowest_, slowest) : slowest;
   const auto far = latencies_.far_leaves(structure_);
   std::erase_if(seen->hops, [&](const HopReading& hop) {
     return far.contains(structure_.leaf[std::size_t(hop.source)]) ||
            far.contains(structure_.leaf[std::size_t(hop.destination)]);
   });
   across_.add(*seen, out_.cost.runs, across_rounds_ > first_across);
+  across_run_ = out_.cost.runs;
   return true;
 }
 

@@ -49,6 +49,39 @@ TEST(LeafSums, NameALeafThatCarriesLessWithAllAtOnce) {
   }
 }
 
+// What the others do with one another is what is usual.
+TEST(LeafSums, NameOneOfThreeLeaves) {
+  for (const double share : {0.4, 1.0})
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      Trunks fleet(48, 16, 1, seed);
+      fleet.hangs.spines = 0;
+      fleet.carries = [&](int leaf) { return leaf == 1 ? 4 * share : 4; };
+      const Diagnosis d = fleet.check();
+      EXPECT_EQ(named(d), share < 1 ? Names{"slow-leaf leaf 1"} : Names{}) << explain(d);
+    }
+}
+
+// One hop of it lacks no more than a member sends for others, and all at once far more.
+TEST(LeafSums, NameALeafWhoseSingleHopsOthersMayHoldUp) {
+  class Busy : public Trunks {
+   public:
+    using Trunks::Trunks;
+    Result<Observation> measure(const Experiment& e) override {
+      auto seen = Trunks::measure(e);
+      if (seen) seen->others[25] = {0.7 * rail_rate, 0.7 * rail_rate};
+      return seen;
+    }
+  };
+  Busy fleet(64, 8, 1, 3);
+  fleet.hangs.spines = 0;
+  fleet.hangs.guessed = true;
+  fleet.carries = [](int leaf) { return leaf == 3 ? 0.5 : 2.0; };
+  const Diagnosis d = fleet.check();
+  ASSERT_EQ(named(d).size(), 1u) << explain(d);
+  EXPECT_EQ(named(d)[0].substr(0, 9), "slow-leaf");
+  EXPECT_EQ(d.findings[0].evidence[0].kind, StatementKind::leaf_carries_less) << explain(d);
+}
+
 TEST(LeafSums, NameNobodyWhereAllAreOversubscribedAlike) {
   for (const double usual : {8.0, 4.0, 1.0})
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
