@@ -274,7 +274,10 @@ std::vector<Parts::Ends> Parts::add_at_times(const Structure& structure, const s
       const bool two = leaves.size() == 2, may_be = may_be_others(part, two);
       others |= may_be;
       if (may_be || (two && may_be_pods(part.readings.front().rate))) continue;
-      if (leaf.open) open_.insert(leaf.pairs.begin(), leaf.pairs.end());
+      if (leaf.open) {
+        open_.insert(leaf.pairs.begin(), leaf.pairs.end());
+        open_chance_ = std::min(open_chance_, leaf.chance);
+      }
       if (!leaf.confirmed) continue;
       part.confirmed = true;
       fabric_.push_back(std::move(part));

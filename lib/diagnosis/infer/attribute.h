@@ -9,6 +9,7 @@
 //   are proven, two and more: of one leaf, that is a trunk of it; of several, a spine.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -60,6 +61,8 @@ class Parts {
   // Pairs that read low of a leaf that may be slow at times, if it is no chance: others of it would tell.
   bool may_be_at_times(int source, int destination) const { return open_.contains({source, destination}); }
   bool any_at_times() const { return !open_.empty(); }
+  // How many such leaves are expected of chance, at the least; none: many.
+  double chance_at_times() const { return open_chance_; }
   // Whether a part of the fabric explains this path.
   const FabricPart* part_of(int source, int destination) const;
 
@@ -106,6 +109,7 @@ class Parts {
   std::vector<FabricPart> fabric_;
   bool undecided_ = false;
   std::set<std::pair<int, int>> open_;
+  double open_chance_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace ringtrue::diagnosis

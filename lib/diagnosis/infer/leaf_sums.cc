@@ -10,6 +10,7 @@ namespace ringtrue::diagnosis {
 namespace {
 
 constexpr std::size_t fewest_hops = 2;    // of a leaf, each way
+constexpr std::size_t many_leaves = 32;   // what they do with one of them moves no median
 constexpr std::size_t fewest_leaves = 2;  // others, that tell what is usual
 
 // Of all hops but a node's.
@@ -25,6 +26,12 @@ double due_of(const LeafSum& sum, int without = -1) {
   return total(sum, without, [](const LeafSum::Hop& hop) { return hop.due; });
 }
 
+// Medians of so many leaves.
+struct Usual {
+  std::size_t of = 0;
+  double share = 0, sum = 0;  // of what is due, and bytes per second
+};
+
 // What leaves carry to or from each other leaf in one round, one way.
 class Between {
  public:
@@ -36,15 +43,21 @@ class Between {
       }
     }
   }
-  struct Of {
-    double carried = 0, due = 0, all_due = 0;
-  };
-  // Of a leaf, but for what it does with another one.
-  Of of(int leaf, int without) const {
-    const Sum& all = all_.at(leaf);
-    const auto at = pairs_.find({leaf, without});
-    const Sum less = at == pairs_.end() ? Sum{} : at->second;
-    return {all.carried - less.carried, all.due - less.due, all.due};
+  // Of all leaves but one, and but for what they do with that one.
+  Usual usual(int without) const {
+    std::vector<double> shares, sums;
+    for (const auto& [leaf, all] : all_) {
+      if (leaf == without) continue;
+      const auto at = pairs_.find({leaf, without});
+      const Sum less = at == pairs_.end() ? Sum{} : at->second;
+      const double due = all.due - less.due;
+      if (due <= 0) continue;
+      const double share = (all.carried - less.carried) / due;
+      shares.push_back(share), sums.push_back(share * all.due);
+    }
+    if (shares.empty()) return {};
+    const std::size_t of = shares.size();
+    return {of, lower_median(std::move(shares)), lower_median(std::move(sums))};
   }
 
  private:
@@ -88,17 +101,13 @@ std::vector<LeafSum> leaf_sums(const Readings& across, const Inference& inferenc
   for (auto& [at, leaves] : rounds) {
     std::erase_if(leaves, [](const auto& leaf) { return leaf.second.hops.size() < fewest_hops; });
     const Between between(leaves, structure.leaf);
+    const bool many = leaves.size() >= many_leaves;
+    Usual usual = many ? between.usual(-1) : Usual{};
     for (auto& [number, sum] : leaves) {
-      std::vector<double> shares, sums;
-      for (const auto& [other, theirs] : leaves) {
-        if (other == number) continue;
-        const auto [carried, due, all_due] = between.of(other, number);
-        if (due <= 0) continue;
-        shares.push_back(carried / due), sums.push_back(carried / due * all_due);
-      }
-      if (shares.size() < fewest_leaves) continue;
-      sum.usual_share = lower_median(shares), sum.usual_sum = lower_median(sums);
-      out.push_back(sum);
+      if (!many) usual = between.usual(number);
+      if (usual.of < fewest_leaves) continue;
+      sum.usual_share = usual.share, sum.usual_sum = usual.sum;
+      out.push_back(std::move(sum));
     }
   }
   return out;

@@ -269,6 +269,7 @@ class LeavesAtTimes {
     const Low hops = low_of(found, single), sums = low_of(found, together);
     LeafAtTimes out;
     out.leaf = found.ends.leaf, out.up = found.ends.up, out.down = found.ends.down;
+    out.chance = found.chance;
     out.together = sums.low_runs.size() > hops.low_runs.size();
     const Low& main = out.together ? sums : hops;
     out.readings = main.readings;

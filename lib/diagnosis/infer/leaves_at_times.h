@@ -26,6 +26,7 @@ struct LeafAtTimes {
   int hops = 1;                            // of so many, one way
   int low_runs = 0, all_runs = 0;
   Course course = Course::at_times;
+  double chance = 0;  // of as many low ones, over all leaves, ends and depths
   bool confirmed = false;
   bool open = false;  // it may be chance yet, and more readings would tell
 };

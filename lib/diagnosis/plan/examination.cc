@@ -233,7 +233,7 @@ void Examination::fit_budget() {
   if (options_.on_budget) options_.on_budget(options_.budget, Seconds(reading));
 }
 
-bool Examination::takes_longer(const Inference& inference, bool of_leaves) {
+bool Examination::takes_longer(const Inference& inference, double chance_of_leaves) {
   constexpr double times = 2, worth_longer = 1, worth_longer_of_more = 0.01;  // such sides expected of chance
   const auto& suspects = inference.suspects;
   const bool proven = !dead_.empty() || std::ranges::any_of(suspects, &Suspect::confirmed);
@@ -244,14 +244,14 @@ bool Examination::takes_longer(const Inference& inference, bool of_leaves) {
     });
   };
   const auto may_tell = [&](const Suspect& s) {
+    if (s.confirmed || s.alone || s.beside_others) return false;
+    if (proven && !of_proven(s)) return false;
+    if (!s.unsteady) return !s.chance;
     const bool deep = s.ratio < very_slow_share;  // which noise is not
-    return !s.confirmed && !s.alone && !s.beside_others &&
-           (s.unsteady ? deep || s.chance_of_it < (proven ? worth_longer_of_more : worth_longer)
-                       : !s.chance) &&
-           (!proven || of_proven(s));
+    return proven ? s.chance_of_it < worth_longer_of_more : deep || s.chance_of_it < worth_longer;
   };
   const double longer = std::min(times * options_.budget.value, options_.budget_at_most.value);
-  const bool open = (of_leaves && !proven) || std::ranges::any_of(suspects, may_tell);
+  const bool open = (chance_of_leaves < worth_longer && !proven) || std::ranges::any_of(suspects, may_tell);
   if (longer <= options_.budget.value || !open) return false;
   options_.budget = Seconds(longer);
   if (options_.on_budget) options_.on_budget(options_.budget, std::nullopt);

@@ -4,6 +4,7 @@
 // hangs together, one_way.cc what tells a node's two directions apart.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -159,8 +160,9 @@ class Examination {
   double slowest_of(const std::vector<int>& order, int shift) const;
   bool fits(const std::vector<int>& order, int shift, Bytes hop) const;
   // Makes the budget longer, where that may settle what is open: suspects, or leaves that may be slow at
-  // times.
-  bool takes_longer(const Inference& inference, bool of_leaves = false);
+  // times, of which so many are expected of chance.
+  bool takes_longer(const Inference& inference,
+                    double chance_of_leaves = std::numeric_limits<double>::infinity());
 
   Measurer& measurer_;
   Options options_;

@@ -241,7 +241,7 @@ bool Examination::settle() {
     const double seconds = share_of_round * options_.budget.value;
     const Bytes longest = hop_bytes(order, 1, seconds), hop = enough ? watched_bytes(longest) : longest;
     if (rounds_ >= last || !fits(order, 1, hop)) {
-      if (!open || !takes_longer(inference, parts.any_at_times())) return true;
+      if (!open || !takes_longer(inference, parts.chance_at_times())) return true;
       last = rounds_ + max_rounds;
     }
     const std::string what = fmt::format("every port with a neighbour, round {}", rounds_ + watched_ + 1);
