@@ -25,6 +25,7 @@ constexpr double deep = 0.6;  // of what is due: what is lower takes so long tha
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
 constexpr double often_again = 0.75, again_weight = 2;
 constexpr double may_be_shadow = 0.1;  // expected of chance, beside a slow side: it is measured again
+constexpr int most_beside = 12;        // runs, after which only one direction at a time is
 constexpr double may_be_path = 0.1;    // expected of chance: it is measured again
 constexpr double far_more = 10;        // times clearer, where the last readings with a partner count
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
@@ -113,9 +114,10 @@ class UnsteadySides {
       Suspect suspect = suspect_of(clearest, best.depth, chance);
       if (is_shadow(suspect, out) && !is_low_alone(clearest, best.depth)) {
         if (!suspect.confirmed && chance > may_be_shadow) continue;
+        const bool proven = other_is_proven(clearest, out), for_good = is_slow_for_good(other_of(clearest));
+        if (!proven && (suspect.confirmed || for_good)) continue;  // first things first
         // More of the same shows the same, as long as the other side is slow.
-        if (suspect.confirmed || is_slow_for_good(other_of(clearest))) {
-          if (!other_is_proven(clearest, out)) continue;  // first things first
+        if (suspect.confirmed || for_good || (proven && suspect.all_runs >= most_beside)) {
           suspect.confirmed = false, suspect.alone = true;
           suspect.missing = "the node's other side is slow, and acknowledgements may queue there";
         }
