@@ -278,7 +278,7 @@ class InferenceBuilder {
                 is_suspected(x, Direction::receives) || is_suspected(y, Direction::sends);
       const auto alone = alone_.best(x, y);
       if (s.alone && alone && *alone >= share * limit) return;
-      auto list = s.alone ? alone_.counting(x, y) : readings_.counting(x, y);
+      auto list = s.alone ? alone_.counting(x, y) : readings_.counting_and_better(x, y);
       add_suspect(std::move(s), std::move(list), limit, 1);
     });
   }

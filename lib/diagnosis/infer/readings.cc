@@ -183,6 +183,15 @@ std::vector<Reading> Readings::counting(int source, int destination) const {
   return out;
 }
 
+std::vector<Reading> Readings::counting_and_better(int source, int destination) const {
+  std::vector<Reading> out = counting(source, destination);
+  if (out.empty()) return out;
+  const double best = std::ranges::max_element(out, {}, &Reading::rate)->rate;
+  for (const Reading& r : of(source, destination))
+    if (!r.counts() && !r.momentary && r.rate > best) out.push_back(r);
+  return out;
+}
+
 std::vector<Reading> Readings::usable(int source, int destination) const {
   std::vector<Reading> out;
   for (const Reading& r : of(source, destination))

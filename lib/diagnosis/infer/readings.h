@@ -114,6 +114,8 @@ class Readings {
   }
   // Those that may confirm a suspect: not held back, shared or momentary.
   std::vector<Reading> counting(int source, int destination) const;
+  // And those that carried more than any of these, though others were there: the pair can do that, at least.
+  std::vector<Reading> counting_and_better(int source, int destination) const;
   // The same with those that are shared.
   std::vector<Reading> usable(int source, int destination) const;
   // Best reading of a pair; nullopt where there is none that says something.

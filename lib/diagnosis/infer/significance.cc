@@ -342,16 +342,17 @@ bool Significance::may_be_like_others_across(const Suspect& path) const {
   };
   std::array<Count, 2> others;
   const auto kind = [](const Reading& r) { return std::size_t(r.company <= most_lone_hops); };
+  const double middle = (path.best + inference_.reference.rate) / 2;
   int pairs = 1;
   readings_.each_pair([&](int x, int y) {
     if (!structure_.crosses(x, y) || path.explains(x, y)) return;
     ++pairs;
     const auto list = readings_.of(x, y);
-    const bool any_good = std::ranges::any_of(list, [&](const Reading& r) { return r.rate > path.best; });
+    const bool any_good = std::ranges::any_of(list, [&](const Reading& r) { return r.rate > middle; });
     if (list.size() < 2 || !any_good) return;
     for (const Reading& r : list) {
       Count& count = others[kind(r)];
-      ++count.all, count.low += r.rate <= path.best;
+      ++count.all, count.low += r.rate <= middle;
     }
   });
   if (others[0].all + others[1].all < fewest) return false;

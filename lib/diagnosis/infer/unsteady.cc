@@ -24,10 +24,10 @@ constexpr double deep = 0.6;  // of what is due: what is lower takes so long tha
 // many say otherwise.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
 constexpr double often_again = 0.75, again_weight = 2;
-constexpr double may_be_shadow = 0.1;  // expected of chance, beside a slow side: it is measured again
-constexpr int most_beside = 12;        // runs, after which only one direction at a time is
-constexpr double may_be_path = 0.1;    // expected of chance: it is measured again
-constexpr double far_more = 10;        // times clearer, where the last readings with a partner count
+constexpr double may_be_shadow = 0.1;   // expected of chance, beside a slow side: it is measured again
+constexpr int most_beside = most_runs;  // after which only one direction at a time is
+constexpr double may_be_path = 0.1;     // expected of chance: it is measured again
+constexpr double far_more = 10;         // times clearer, where the last readings with a partner count
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
 constexpr double often_low_inside = 0.05;
 constexpr std::size_t most_named = 8;

@@ -93,6 +93,21 @@ TEST_F(Beside, WhatNobodyReceivesEndsElsewhere) {
   EXPECT_EQ(of(0).node, -1);
 }
 
+// What a pair carried beside others it can do at least; what it did not, says nothing.
+TEST(Readings, ABetterOneBesideOthersCountsForWhatAPairCanDo) {
+  Readings readings(4);
+  add(readings, 0, 1, 0.3 * full);
+  add(readings, 0, 1, 0.32 * full);
+  add(readings, 0, 1, 0.2 * full, {0.3 * full, 0});
+  EXPECT_EQ(readings.counting_and_better(0, 1).size(), 2u);
+  add(readings, 0, 1, 0.6 * full, {0.3 * full, 0});
+  EXPECT_EQ(readings.counting(0, 1).size(), 2u);
+  const auto better = readings.counting_and_better(0, 1);
+  ASSERT_EQ(better.size(), 3u);
+  EXPECT_NEAR(better.back().rate, 0.6 * full, 1e-3 * full);
+  EXPECT_TRUE(readings.counting_and_better(1, 0).empty());
+}
+
 // Some of its nodes send and receive for others all the time.
 struct Busy : Fleet {
   using Fleet::Fleet;
