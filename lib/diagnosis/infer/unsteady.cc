@@ -114,10 +114,13 @@ class UnsteadySides {
       Suspect suspect = suspect_of(clearest, best.depth, chance);
       if (is_shadow(suspect, out) && !is_low_alone(clearest, best.depth)) {
         if (!suspect.confirmed && chance > may_be_shadow) continue;
-        const bool proven = other_is_proven(clearest, out), for_good = is_slow_for_good(other_of(clearest));
+        const bool proven = other_is_proven(clearest, out),
+                   for_good = n_ > few_nodes && is_slow_for_good(other_of(clearest)),
+                   often = n_ > few_nodes && proven && suspect.all_runs >= most_beside;
         if (!proven && (suspect.confirmed || for_good)) continue;  // first things first
-        // More of the same shows the same, as long as the other side is slow.
-        if (suspect.confirmed || for_good || (proven && suspect.all_runs >= most_beside)) {
+        // More of the same shows the same, as long as the other side is slow. Of few nodes it tells whether
+        // that is.
+        if (suspect.confirmed || for_good || often) {
           suspect.confirmed = false, suspect.alone = true;
           suspect.missing = "the node's other side is slow, and acknowledgements may queue there";
         }
