@@ -243,6 +243,9 @@ bool Examination::takes_longer(const Inference& inference, double chance_of_leav
       return other.confirmed && (other.node == s.node || other.peer == s.node);
     });
   };
+  // What is slow for good disturbs its node's other side now and then, for as long as anybody looks.
+  if (std::ranges::any_of(suspects, [](const Suspect& s) { return s.confirmed && !s.unsteady; }))
+    return false;
   const auto may_tell = [&](const Suspect& s) {
     if (s.confirmed || s.alone || s.beside_others) return false;
     if (proven && !of_proven(s)) return false;
