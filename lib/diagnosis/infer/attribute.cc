@@ -306,10 +306,11 @@ bool Parts::may_be_others(const FabricPart& part, bool anybodys) const {
   double sent = 0, received = 0;
   // Of all that a leaf sends at once, what its members send for others is part.
   const bool counted = part.at_times && part.at_times->together;
-  for (const int node : counted ? std::vector<int>() : part.members) {
-    sent += inference_.lasting[std::size_t(node)].sends;
-    received += inference_.lasting[std::size_t(node)].receives;
-  }
+  if (!counted)
+    for (const int node : part.members) {
+      sent += inference_.lasting[std::size_t(node)].sends;
+      received += inference_.lasting[std::size_t(node)].receives;
+    }
   const double anybody = anybodys ? inference_.lasting_others : 0;
   // What leaves it lacks no more than others send, and what enters it than they receive.
   const auto at_most = [](std::optional<double> lack, double others) {

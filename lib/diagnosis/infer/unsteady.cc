@@ -24,10 +24,9 @@ constexpr double deep = 0.6;  // of what is due: what is lower takes so long tha
 // many say otherwise.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
 constexpr double often_again = 0.75, again_weight = 2;
-constexpr double may_be_shadow = 0.1;   // expected of chance, beside a slow side: it is measured again
-constexpr int most_beside = most_runs;  // after which only one direction at a time is
-constexpr double may_be_path = 0.1;     // expected of chance: it is measured again
-constexpr double far_more = 10;         // times clearer, where the last readings with a partner count
+constexpr double may_be_shadow = 0.1;  // expected of chance, beside a slow side: it is measured again
+constexpr double may_be_path = 0.1;    // expected of chance: it is measured again
+constexpr double far_more = 10;        // times clearer, where the last readings with a partner count
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
 constexpr double often_low_inside = 0.05;
 constexpr std::size_t most_named = 8;
@@ -116,7 +115,7 @@ class UnsteadySides {
         if (!suspect.confirmed && chance > may_be_shadow) continue;
         const bool proven = other_is_proven(clearest, out),
                    for_good = n_ > few_nodes && is_slow_for_good(other_of(clearest)),
-                   often = n_ > few_nodes && proven && suspect.all_runs >= most_beside;
+                   often = n_ > few_nodes && proven && suspect.all_runs >= most_runs;
         if (!proven && (suspect.confirmed || for_good)) continue;  // first things first
         // More of the same shows the same, as long as the other side is slow. Of few nodes it tells whether
         // that is.
@@ -182,12 +181,11 @@ class UnsteadySides {
     return std::any_of(named.begin(), named.end(), casts) ||
            std::any_of(inference_.suspects.begin(), inference_.suspects.end(), casts);
   }
+  static ScopeType type_of(std::size_t s) { return s % 2 ? ScopeType::receiver : ScopeType::sender; }
   static std::size_t other_of(std::size_t s) { return s % 2 ? s - 1 : s + 1; }
-  bool is_slow_for_good(std::size_t s) const {
-    return inference_.find(s % 2 ? ScopeType::receiver : ScopeType::sender, int(s / 2));
-  }
+  bool is_slow_for_good(std::size_t s) const { return inference_.find(type_of(s), int(s / 2)) != nullptr; }
   bool other_is_proven(std::size_t s, const std::vector<Suspect>& named) const {
-    const ScopeType other = s % 2 ? ScopeType::sender : ScopeType::receiver;
+    const ScopeType other = type_of(other_of(s));
     const auto is = [&](const Suspect& suspect) {
       return suspect.confirmed && suspect.type == other && suspect.node == int(s / 2);
     };
@@ -449,7 +447,7 @@ class UnsteadySides {
   Suspect suspect_of(std::size_t s, std::size_t depth, double chance) const {
     Suspect out;
     out.node = int(s / 2);
-    out.type = s % 2 ? ScopeType::receiver : ScopeType::sender;
+    out.type = type_of(s);
     // Of two nodes the sides and the path between are one.
     if (n_ == 2 && s % 2) out.type = ScopeType::path, out.peer = out.node, out.node = 1 - out.peer;
     return judged(std::move(out), of_[s], s % 2, depth, chance);

@@ -197,7 +197,7 @@ class Examination {
   int too_shorts_ = 0;
   int across_rounds_ = 0;
   int across_run_ = -1;        // the last of them
-  double across_slowest_ = 0;  // bytes per second, of a hop of the last of them
+  double across_slowest_ = 0;  // bytes per second, of the slowest hop of all of them
   std::optional<SlowestHop> slowest_hop_;
   std::vector<PortReading> ports_;
   Structure structure_;

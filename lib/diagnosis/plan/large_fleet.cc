@@ -257,7 +257,7 @@ bool Examination::settle() {
   }
 }
 
-// All nodes with other leaves at once, some times, and in turn with the others while a leaf may be slow.
+// All nodes with other leaves at once, some times, and more often while a leaf may be slow.
 bool Examination::may_go_across(const Inference& inference, const Parts& parts, bool open) const {
   if (crossings_ || rounds_ < screening_rounds()) return false;
   if (across_rounds_ >= (parts.any_at_times() ? most_across : first_across)) return false;
