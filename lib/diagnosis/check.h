@@ -94,6 +94,11 @@ struct Options {
   std::function<bool()> cancelled;
 };
 
+struct Standards;
+// What readings are held against: diagnose.h.
+Standards standards_of(const Options& options);
+
+// A loop of the planner (plan/planner.h) and `measurer`, and diagnose() of what it has seen.
 // Never fails as a whole: an experiment that fails ends the check, with what was proven until then.
 Diagnosis run_check(Measurer& measurer, const Options& options);
 

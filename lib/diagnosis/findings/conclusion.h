@@ -21,7 +21,7 @@ class Conclusion {
       : c_(c),
         out_(out),
         reference_(c.inference.reference.rate),
-        parts_(c.structure, c.readings, c.across, c.inference) {}
+        parts_(c.structure, c.readings, c.seen.across, c.inference) {}
   void run();
 
  private:
@@ -63,7 +63,7 @@ class Conclusion {
 std::string in_words(Course course, int low_runs, int all_runs);
 
 // Whether the ring was slower than all links together explain: then the rate (bytes/s) that they have.
-std::optional<double> slow_ring(const Diagnosis& diagnosis, double reference, const Readings& readings,
-                                double round_trip, const Thresholds& thresholds);
+std::optional<double> slow_ring(const Evidence& seen, const Expected& expected, double reference,
+                                const Thresholds& thresholds);
 
 }  // namespace ringtrue::diagnosis

@@ -120,7 +120,7 @@ void Conclusion::add_parts() {
 }
 
 void Conclusion::add_dead() {
-  for (const DeadNode& dead : c_.dead) {
+  for (const DeadNode& dead : c_.seen.dead) {
     if (dead.blocked) continue;
     if (dead.error.cause == Cause::stopping) {
       out_.not_checked.push_back({StatementKind::daemon_stopping, {node(dead.node)}, {}});

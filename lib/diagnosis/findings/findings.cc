@@ -55,7 +55,7 @@ void Conclusion::fill_rail_rates() {
       if (best[k] > 0) to[k].push_back(best[k]);
   };
   c_.readings.each_pair([&](int x, int y) {
-    const std::vector<double> best = best_by_rail(c_.measured.usable(x, y));
+    const std::vector<double> best = best_by_rail(c_.seen.readings.usable(x, y));
     add(best, sends[std::size_t(x)]);
     add(best, receives[std::size_t(y)]);
   });
@@ -72,13 +72,13 @@ void Conclusion::fill_rates() {
   if (n <= max_rows) {
     out_.rates.assign(std::size_t(n), std::vector<std::optional<BytesPerSecond>>(std::size_t(n)));
     c_.readings.each_pair([&](int x, int y) {
-      if (const auto best = c_.measured.best(x, y))
+      if (const auto best = c_.seen.readings.best(x, y))
         out_.rates[std::size_t(x)][std::size_t(y)] = BytesPerSecond(*best);
     });
   }
   std::vector<std::vector<double>> sends(static_cast<std::size_t>(n)), receives(sends);
   c_.readings.each_pair([&](int x, int y) {
-    const auto best = c_.measured.best(x, y);
+    const auto best = c_.seen.readings.best(x, y);
     if (!best) return;
     sends[std::size_t(x)].push_back(*best);
     receives[std::size_t(y)].push_back(*best);
@@ -187,11 +187,11 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
   }
   if (s.type == ScopeType::node) say(StatementKind::program_holds_back, {name});
   add_causes(s, f);
-  const auto& w = c_.slowest_hop;
+  const auto& w = c_.seen.slowest_hop;
   if (w && s.explains(w->source, w->destination) && w->rate < w->typical * 0.95)
     say(StatementKind::slowest_hop, {node(w->source), node(w->destination)},
         {{"rate_Bps", w->rate}, {"typical_Bps", w->typical}});
-  for (const PortReading& p : c_.ports) {
+  for (const PortReading& p : c_.seen.ports) {
     const bool same_side = s.type == (p.receives ? ScopeType::receiver : ScopeType::sender);
     if (!same_side || p.node != s.node || p.rate >= std::max(p.typical, reference_) * 0.95) continue;
     say(p.receives ? StatementKind::aggregator_received : StatementKind::aggregator_sent, {name},
@@ -229,7 +229,8 @@ void Conclusion::add_causes(const Suspect& s, Finding& f) const {
   constexpr double often = 0.3, more_often_by = 0.2;
   SenderCounts here, elsewhere;
   c_.readings.each_pair([&](int x, int y) {
-    for (const Reading& r : c_.readings.of(x, y)) (s.explains(x, y) ? here : elsewhere).add(r, c_.segment);
+    for (const Reading& r : c_.readings.of(x, y))
+      (s.explains(x, y) ? here : elsewhere).add(r, c_.seen.segment);
   });
   const std::string& name = node(s.node);
   const std::string where = s.type == ScopeType::path     ? fmt::format("from {} to {}", name, node(s.peer))

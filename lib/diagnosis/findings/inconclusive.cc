@@ -13,21 +13,20 @@ constexpr std::size_t max_busy_nodes = 8;  // named, the busiest
 constexpr double worth_telling = 0.95;     // of the declared rate, that most reach
 
 // What a hop is to carry (bytes/s).
-double attainable(const Diagnosis& diagnosis, double reference) {
-  const auto& known = diagnosis.expected.value;
-  return known ? std::min(known->value, reference) : reference;
+double attainable(const Expected& expected, double reference) {
+  return expected.value ? std::min(expected.value->value, reference) : reference;
 }
 
 // The busbw (bytes/s) of the longest ring where each hop carries `hop`: its steps take latency as well, which
 // counts where there are many of them.
-std::optional<double> ring_due(const Diagnosis& diagnosis, double hop, double round_trip) {
-  const auto ring = std::find_if(diagnosis.runs.rbegin(), diagnosis.runs.rend(), [&](const RunRecord& run) {
-    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw == diagnosis.ring_busbw;
+std::optional<double> ring_due(const Evidence& seen, double hop) {
+  const auto ring = std::find_if(seen.runs.rbegin(), seen.runs.rend(), [&](const RunRecord& run) {
+    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw == seen.ring_busbw;
   });
-  if (!diagnosis.ring_busbw || ring == diagnosis.runs.rend()) return std::nullopt;
+  if (!seen.ring_busbw || ring == seen.runs.rend()) return std::nullopt;
   const double n = double(ring->experiment.order.size());
   const double steps = 2 * (n - 1), moving = steps / n * double(ring->experiment.bytes.value) / hop;
-  return moving / (moving + steps * round_trip) * hop;
+  return moving / (moving + steps * seen.latencies.usual()) * hop;
 }
 
 }  // namespace
@@ -58,7 +57,7 @@ void Conclusion::add_fleet() {
   c_.readings.each_pair([&](int x, int y) {
     for (const Reading& reading : c_.readings.of(x, y)) busy &= reading.cpu_busy > 0.9;
   });
-  if (busy || c_.inference.crowded || c_.fleet_repeats < 2) {
+  if (busy || c_.inference.crowded || c_.seen.fleet_repeats < 2) {
     out_.not_checked.push_back(
         {StatementKind::all_links, {}, {{"rate_Bps", r.rate}, {"reached_share", r.share}, {"busy", busy}}});
     return;
@@ -106,18 +105,18 @@ void Conclusion::add_generations() {
 
 // What others sent is no fault, and explains what was slower meanwhile.
 void Conclusion::add_others() {
-  if (c_.others.empty()) return;
+  if (c_.seen.others.empty()) return;
   Finding f;
   f.kind = FindingKind::others_traffic;
   f.scope.type = ScopeType::fleet;
   f.confidence = 1;
   std::vector<std::pair<double, int>> nodes;
-  for (const auto& [at, traffic] : c_.others)
+  for (const auto& [at, traffic] : c_.seen.others)
     nodes.emplace_back(-std::max(traffic.sends, traffic.receives), at);
   std::sort(nodes.begin(), nodes.end());
   if (nodes.size() > max_busy_nodes) nodes.resize(max_busy_nodes);
   for (const auto& [rate, at] : nodes) {
-    const OthersTraffic& traffic = c_.others.at(at);
+    const OthersTraffic& traffic = c_.seen.others.at(at);
     std::vector<Quantity> values;
     if (traffic.sends > 0) values.push_back({"sends_Bps", traffic.sends});
     if (traffic.receives > 0) values.push_back({"receives_Bps", traffic.receives});
@@ -220,15 +219,12 @@ bool Conclusion::may_be_faulty() {
   for (const SlowGroup& group : c_.inference.groups)
     grave |= !group.confirmed && group.readings.size() >= 2 && group.readings.front().rate < critical;
   // Too few readings for a suspect, or only the ring's.
-  const auto is_dead = [&](int node) {
-    return std::any_of(c_.dead.begin(), c_.dead.end(), [&](const DeadNode& d) { return d.node == node; });
-  };
   const auto named_at_times = [&](int x, int y) {
     return std::any_of(all.begin(), all.end(),
                        [&](const Suspect& s) { return s.unsteady && s.confirmed && s.explains(x, y); });
   };
   for (const auto& [x, y] : inconclusive_pairs(c_.readings, c_.inference, c_.thresholds)) {
-    if (is_dead(x) || is_dead(y) || named_at_times(x, y)) continue;
+    if (c_.seen.is_dead(x) || c_.seen.is_dead(y) || named_at_times(x, y)) continue;
     const auto told = [&, source = x, destination = y](const Suspect& s) {
       return s.type == ScopeType::path && s.explains(source, destination) && may_be_fine(s);
     };
@@ -240,7 +236,7 @@ bool Conclusion::may_be_faulty() {
                                 {{"rate_Bps", c_.readings.best(x, y)}, {"expected_Bps", reference_}}});
   }
   if (c_.inference.crowded) return grave;  // hops that share links make a ring slow, and are told
-  const auto& w = c_.slowest_hop;
+  const auto& w = c_.seen.slowest_hop;
   const double slowest = c_.inference.slowest_generation();
   grave |= w && w->rate < slowest * critical && w->rate < 0.8 * slowest * w->typical &&
            c_.readings.of(w->source, w->destination).empty();
@@ -249,9 +245,9 @@ bool Conclusion::may_be_faulty() {
 
 // A ring that no link explains. Beside others' traffic, which is told, it waits for whoever has least left.
 bool Conclusion::ring_is_slow() {
-  if (!c_.others.empty()) return false;
-  const auto expected = slow_ring(out_, c_.inference.slowest_generation() * reference_, c_.measured,
-                                  c_.round_trip, c_.thresholds);
+  if (!c_.seen.others.empty()) return false;
+  const auto expected =
+      slow_ring(c_.seen, out_.expected, c_.inference.slowest_generation() * reference_, c_.thresholds);
   if (!expected) return false;
   out_.not_checked.push_back(
       {StatementKind::slow_ring, {}, {{"rate_Bps", out_.ring_busbw}, {"expected_Bps", expected}}});
@@ -261,24 +257,24 @@ bool Conclusion::ring_is_slow() {
 // A ring that only the scatter of readings explains: no fault is known, and the job on these nodes is as
 // slow.
 void Conclusion::add_scattered_ring() {
-  if (out_.verdict != Verdict::healthy || c_.inference.crowded || !c_.others.empty()) return;
-  const double expected = attainable(out_, c_.inference.slowest_generation() * reference_);
-  const double low = c_.measured.least();
+  if (out_.verdict != Verdict::healthy || c_.inference.crowded || !c_.seen.others.empty()) return;
+  const double expected = attainable(out_.expected, c_.inference.slowest_generation() * reference_);
+  const double low = c_.seen.readings.least();
   if (low <= 0 || low >= c_.thresholds.critical * expected) return;
-  const auto due = ring_due(out_, expected, c_.round_trip);
+  const auto due = ring_due(c_.seen, expected);
   if (!due || out_.ring_busbw->value >= c_.thresholds.critical * *due) return;
   out_.not_checked.push_back({StatementKind::scattered_ring,
                               {},
                               {{"rate_Bps", out_.ring_busbw}, {"expected_Bps", expected}, {"low_Bps", low}}});
 }
 
-std::optional<double> slow_ring(const Diagnosis& diagnosis, double reference, const Readings& readings,
-                                double round_trip, const Thresholds& thresholds) {
+std::optional<double> slow_ring(const Evidence& seen, const Expected& expected, double reference,
+                                const Thresholds& thresholds) {
   // Where readings scatter widely, it waits for the worst of them at every step.
-  const double expected = attainable(diagnosis, reference), seen = readings.least();
-  const auto due = ring_due(diagnosis, seen > 0 ? std::min(expected, seen) : expected, round_trip);
-  if (!due || diagnosis.ring_busbw->value >= thresholds.critical * *due) return std::nullopt;
-  return expected;
+  const double most = attainable(expected, reference), least = seen.readings.least();
+  const auto due = ring_due(seen, least > 0 ? std::min(most, least) : most);
+  if (!due || seen.ring_busbw->value >= thresholds.critical * *due) return std::nullopt;
+  return most;
 }
 
 }  // namespace ringtrue::diagnosis

@@ -9,7 +9,7 @@
 #include "base/splitmix64.h"
 #include "diagnosis/infer/groups.h"
 #include "diagnosis/infer/significance.h"
-#include "diagnosis/plan/examination.h"
+#include "diagnosis/plan/planner.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -36,10 +36,10 @@ constexpr int turn_near = 0, turn_mutual = 1, turn_any = 2;
 
 // Nodes with a side that has not read well yet, and good pairs beside them, as many as a round may have.
 // Empty where nothing is open, unless `more` is wanted anyway.
-Examination::NodePairs Examination::next_pairs(const Inference& inference, bool more) {
+Planner::NodePairs Planner::next_pairs(const Inference& inference, bool more) {
   const double good = inference.thresholds.warning * inference.reference.rate;
   const auto n = std::size_t(n_);
-  const Readings& rated = inference.rated(readings_);
+  const Readings& rated = inference.rated(seen_.readings);
   const Shown shown(rated);
   const auto &sends = shown.sends, &receives = shown.receives;
   const std::vector<int> component = components(rated, good);
@@ -71,14 +71,14 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
   // What may be slow for good comes first.
   (open.empty() ? open : fine).insert((open.empty() ? open : fine).end(), at_times.begin(), at_times.end());
   NodePairs paths;
-  for (const Late& late : latencies_.late(structure_, n_))
+  for (const Late& late : seen_.latencies.late(fabric_, n_))
     if (late.peer >= 0 && !late.confirmed()) paths.emplace_back(late.node, late.peer);
   std::erase_if(paths, [&](const auto& pair) {
     return few_pairs_[std::minmax(pair.first, pair.second)] >= enough_for_a_path;
   });
   if (few_rounds_ > 0 && open.empty() && paths.empty() && !more) return {};
 
-  SplitMix64 draw(splitmix64(options_.seed) + std::uint64_t(out_.cost.runs));
+  SplitMix64 draw(splitmix64(options_.seed) + std::uint64_t(seen_.cost.runs));
   for (auto* list : {&open, &fine})
     for (std::size_t i = list->size(); i > 1; --i) std::swap((*list)[i - 1], (*list)[draw() % i]);
   std::stable_sort(open.begin(), open.end(),
@@ -127,15 +127,15 @@ Examination::NodePairs Examination::next_pairs(const Inference& inference, bool 
 }
 
 // By node: whether it takes part no more.
-std::vector<char> Examination::taken_by_the_dead() const {
+std::vector<char> Planner::taken_by_the_dead() const {
   std::vector<char> out(std::size_t(n_), 1);
   for (const int node : all_) out[std::size_t(node)] = 0;
   return out;
 }
 
 // Whom `x` meets next: one that it has met least.
-int Examination::partner_of(int x, int turn, const std::vector<int>& fine, const std::vector<int>& open,
-                            const std::vector<char>& used, const Inference& inference) {
+int Planner::partner_of(int x, int turn, const std::vector<int>& fine, const std::vector<int>& open,
+                        const std::vector<char>& used, const Inference& inference) {
   constexpr double shows_nothing = 1000;  // of a slower generation: only where there is nobody else
   int best = -1;
   double least = 1e9;
@@ -154,7 +154,7 @@ int Examination::partner_of(int x, int turn, const std::vector<int>& fine, const
   return best;
 }
 
-Examination::NodePairs Examination::low_paths(const Inference& inference) {
+Planner::NodePairs Planner::low_paths(const Inference& inference) {
   NodePairs out;
   if (!inference.crowded) return out;
   const auto room = std::size_t(std::max(2, int(all_.size()) / 5));
@@ -171,7 +171,7 @@ Examination::NodePairs Examination::low_paths(const Inference& inference) {
 
 // Sides below what was guessed to be one leaf, and paths across leaves, that nothing but others on their
 // links explains any more: so few that these are hardly their own.
-Examination::NodePairs Examination::lone_paths(const Inference& inference, const Parts& parts) const {
+Planner::NodePairs Planner::lone_paths(const Inference& inference, const Parts& parts) const {
   NodePairs out;
   if (lone_rounds_ >= max_lone_rounds) return out;
   std::vector<char> used = taken_by_the_dead();
@@ -191,7 +191,7 @@ Examination::NodePairs Examination::lone_paths(const Inference& inference, const
     const auto low = std::ranges::min_element(
         s.readings, {}, [&](const Reading& r) { return std::pair(tries(r.source, r.destination), r.rate); });
     const bool now =
-        std::ranges::any_of(s.readings, [&](const Reading& r) { return r.run == out_.cost.runs; });
+        std::ranges::any_of(s.readings, [&](const Reading& r) { return r.run == seen_.cost.runs; });
     const int enough = !s.unsteady ? enough_for_a_path : now ? max_tries_while_low : 0;
     if (tries(low->source, low->destination) < enough) take(low->source, low->destination);
   }
@@ -204,80 +204,79 @@ Examination::NodePairs Examination::lone_paths(const Inference& inference, const
   return out;
 }
 
-bool Examination::few_at_once(const NodePairs& pairs, const std::string& what, double seconds) {
+Planner::Task Planner::few_at_once(const NodePairs& pairs, std::string_view what, double seconds) {
   const Experiment shape = between_pairs(pairs, Bytes(8), options_.max_bytes);
   Bytes hop = hop_bytes(shape.order, shape.shift, seconds);
   if (many_open_)
     hop = std::min(hop, Bytes(std::uint64_t(std::max(min_hop_bytes, brief_seconds * typical_))));
-  if (!fits(shape.order, shape.shift, hop)) return true;
+  if (!fits(shape.order, shape.shift, hop)) co_return;
   ++few_rounds_;
   for (const auto& [x, y] : pairs) {
     ++few_pairs_[std::minmax(x, y)];
     if (few_times_.empty()) continue;
     ++few_times_[std::size_t(x)], ++few_times_[std::size_t(y)];
   }
-  return measure_pairs(Stage::confirm, what, between_pairs(pairs, hop, options_.max_bytes));
+  const Experiment experiment = between_pairs(pairs, hop, options_.max_bytes);
+  co_await measure_pairs(Stage::confirm, what, experiment);
 }
 
-bool Examination::settle_untold() {
+Planner::Task Planner::settle_untold() {
   for (;;) {
     const bool screening = rounds_ < screening_rounds();
     if (!screening) {
-      if (!settle_few()) return false;
-      if (!watches(infer_now())) return true;
+      co_await settle_few();
+      if (!watches(infer_now())) co_return;
     }
-    const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
-    const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, seed);
+    const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(seen_.cost.runs);
+    const auto order = neighbour_order(all_, groups_, Wanted(n_), seen_.readings, seed);
     const Bytes longest = hop_bytes(order, 1, 2 * seconds_share * options_.budget.value),
                 hop = screening ? longest : watched_bytes(longest);
-    if (!fits(order, 1, hop)) return true;
+    if (!fits(order, 1, hop)) co_return;
     ++(screening ? rounds_ : watched_);
     const std::string what = fmt::format("every port, round {}", rounds_ + watched_);
-    if (!measure_pairs(Stage::pairs, what, pairwise_over(order, 1, hop, options_.max_bytes), Shared::all))
-      return false;
+    const Experiment round = pairwise_over(order, 1, hop, options_.max_bytes);
+    co_await measure_pairs(Stage::pairs, what, round, Shared::all);
   }
 }
 
 // Until nothing is open that a few pairs at once may tell.
-bool Examination::settle_few() {
+Planner::Task Planner::settle_few() {
   while (few_rounds_ < max_few_rounds) {
     const Inference inference = infer_now();
     note_confirmed(inference);
-    const bool fleet = inference.reference.fleet_slow && fleet_repeats_ < 2;
+    const bool fleet = inference.reference.fleet_slow && seen_.fleet_repeats < 2;
     const NodePairs pairs = next_pairs(inference, fleet);
     auto alone = few_rounds_ > 0 ? node_for_one_way(inference) : std::nullopt;
     if (!alone && pairs.empty()) alone = path_for_one_way(inference);
     if (alone) {
       const Bytes hop = hop_bytes({alone->partner, alone->node}, 1, 0.04 * options_.budget.value);
       if (fits({alone->partner, alone->node}, 1, hop)) {
-        if (!play_one_way(*alone, hop)) return false;
+        co_await play_one_way(*alone, hop);
         continue;
       }
     }
     const int before = few_rounds_;
-    if (pairs.empty()) return true;
-    if (!few_at_once(pairs, fmt::format("{} of nodes at once", plural(pairs.size(), "pair")),
-                     seconds_share * options_.budget.value))
-      return false;
+    if (pairs.empty()) co_return;
+    const std::string what = fmt::format("{} of nodes at once", plural(pairs.size(), "pair"));
+    co_await few_at_once(pairs, what, seconds_share * options_.budget.value);
     if (few_rounds_ == before) {  // there was no time
-      if (!takes_longer(inference)) return true;
+      if (!takes_longer(inference)) co_return;
       continue;
     }
     fit_room(pairs, inference);
-    fleet_repeats_ += fleet;
+    seen_.fleet_repeats += fleet;
     ++confirm_rounds_;
   }
-  return true;
 }
 
 // By how many of the last round's hops read low.
-void Examination::fit_room(const NodePairs& pairs, const Inference& inference) {
+void Planner::fit_room(const NodePairs& pairs, const Inference& inference) {
   const double good = inference.thresholds.warning * inference.reference.rate;
   int all = 0, low = 0;
   for (const auto& [x, y] : pairs) {
     for (const auto& [from, to] : {std::pair(x, y), std::pair(y, x)}) {
-      const auto list = readings_.of(from, to);
-      if (list.empty() || list.back().run != out_.cost.runs) continue;
+      const auto list = seen_.readings.of(from, to);
+      if (list.empty() || list.back().run != seen_.cost.runs) continue;
       const double level = std::min(inference.generation(from), inference.generation(to));
       ++all, low += list.back().carried() < good * level;
     }

@@ -10,7 +10,7 @@
 #include "diagnosis/findings/conclusion.h"
 #include "diagnosis/infer/attribute.h"
 #include "diagnosis/infer/leaf_guess.h"
-#include "diagnosis/plan/examination.h"
+#include "diagnosis/plan/planner.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -51,82 +51,80 @@ LeafGuess::NodePairs at_once(LeafGuess::NodePairs& pairs, int nodes, int ranks_a
 
 }  // namespace
 
-bool Examination::probe() {
-  const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);
-  const auto seen =
-      measure(Stage::probe, "a short exchange between neighbours",
-              pairwise_over(order, 1, Bytes(std::uint64_t(min_call_bytes)), options_.max_bytes));
-  if (!seen) return false;
-  const bool first = !slowest_hop_;
-  note_ring(*seen);
-  if (first && slowest_hop_) fit_budget();
-  if (slowest_hop_) return true;
-  out_.not_checked.push_back(StatementKind::no_data_moved);
-  return false;
+Planner::Task Planner::probe() {
+  const auto order = neighbour_order(all_, groups_, Wanted(n_), seen_.readings, 0);
+  const Experiment neighbours =
+      pairwise_over(order, 1, Bytes(std::uint64_t(min_call_bytes)), options_.max_bytes);
+  co_await measure(Stage::probe, "a short exchange between neighbours", neighbours);
+  const bool first = !seen_.slowest_hop;
+  note_ring(*made_);
+  if (!seen_.slowest_hop) {
+    seen_.not_checked.push_back(StatementKind::no_data_moved);
+    co_await Ended{};
+  }
+  if (first) fit_budget();
 }
 
 // Where nobody told which leaves the nodes hang below: many short messages tell who is near whom.
-bool Examination::guess_leaves() {
-  if (!structure_.leaf.empty() || n_ < fewest_to_guess || latencies_.usual() <= 0) return true;
+Planner::Task Planner::guess_leaves() {
+  if (!fabric_.leaf.empty() || n_ < fewest_to_guess || seen_.latencies.usual() <= 0) co_return;
   LeafGuess guess(n_);
-  const int ranks = measurer_.ranks_a_node();
   bool settled = false;
   for (int turn = 0; turn < max_guess_runs && elapsed() < guess_share * options_.budget.value; ++turn) {
-    auto pairs = guess.next(all_, ranks, options_.seed);
+    auto pairs = guess.next(all_, ranks_a_node_, options_.seed);
     settled = pairs.empty();
     if (settled) break;
     while (!pairs.empty()) {
-      Experiment messages = between_pairs(at_once(pairs, n_, ranks), Bytes(8), Bytes(8));
+      Experiment messages = between_pairs(at_once(pairs, n_, ranks_a_node_), Bytes(8), Bytes(8));
       messages.iterations = guess_messages;
-      const auto seen = measure(Stage::probe, "who is near whom", messages);
-      if (!seen) return false;
-      guess.add(*seen);
+      co_await measure(Stage::probe, "who is near whom", messages);
+      guess.add(*made_);
     }
   }
-  if (!settled) return true;  // a leaf that is known in part is worse than none
-  structure_.leaf = guess.leaves();
-  structure_.guessed = !structure_.leaf.empty();
+  if (!settled) co_return;  // a leaf that is known in part is worse than none
+  fabric_.leaf = guess.leaves();
+  fabric_.guessed = !fabric_.leaf.empty();
   // Of few partners each, which are neighbours first, all may be near by chance.
-  structure_.all_alike = ranks == most_ranks_a_node && guess.all_alike();
-  if (!structure_.guessed) return true;
-  groups_ = structure_.leaf;
-  return probe();  // the one before crossed trunks wherever the order of the nodes has it
+  fabric_.all_alike = ranks_a_node_ == most_ranks_a_node && guess.all_alike();
+  if (!fabric_.guessed) co_return;
+  groups_ = fabric_.leaf;
+  co_await probe();  // the one before crossed trunks wherever the order of the nodes has it
 }
 
 // Rounds that every check has. What is there in half of the runs alone is missed by two in a quarter of the
 // cases; where a round is short, there is time for more.
-int Examination::screening_rounds() const {
+int Planner::screening_rounds() const {
   return n_ <= all_pairs_up_to ? 6 : n_ <= 4 * all_pairs_up_to ? 4 : 3;
 }
 
 // The ends of pairs that were slow when they were measured first: either may be the culprit.
-bool Examination::slow_ends(Wanted& wanted) const {
+bool Planner::slow_ends(Wanted& wanted) const {
   const Inference inference = infer_now();
   const double due = inference.thresholds.warning * inference.reference.rate;
   bool any = false;
-  readings_.each_pair([&](int x, int y) {
+  seen_.readings.each_pair([&](int x, int y) {
     double best = 0;
-    for (const Reading& r : readings_.of(x, y)) best = std::max(best, r.rate);
+    for (const Reading& r : seen_.readings.of(x, y)) best = std::max(best, r.rate);
     if (best >= due) return;
     wanted.sends[std::size_t(x)] = wanted.receives[std::size_t(y)] = 1, any = true;
   });
   return any;
 }
 
-Wanted Examination::wanted(const Inference& inference, const Parts& parts) const {
+Wanted Planner::wanted(const Inference& inference, const Parts& parts) const {
   Wanted out(n_);
   if (rounds_ < screening_rounds()) {
     (void)slow_ends(out);
     return out;
   }
-  SplitMix64 draw(splitmix64(options_.seed) + std::uint64_t(out_.cost.runs));
+  SplitMix64 draw(splitmix64(options_.seed) + std::uint64_t(seen_.cost.runs));
   for (const Suspect& s : inference.suspects) {
     if (s.type == ScopeType::sender) out.sends[std::size_t(s.node)] = 1;
     if (s.type == ScopeType::receiver || s.type == ScopeType::node) out.receives[std::size_t(s.node)] = 1;
     // Of a part of the fabric, other pairs tell more than the same again.
     const bool tells = s.type == ScopeType::path && !s.confirmed && !s.alone;
     if (!tells || parts.part_of(s.node, s.peer) || parts.may_be_at_times(s.node, s.peer)) continue;
-    const bool crosses = structure_.crosses(s.node, s.peer);
+    const bool crosses = fabric_.crosses(s.node, s.peer);
     const bool other = s.readings.size() >= 2 && draw() % 2 == 0;
     // Two that share a trunk slow one another: once repeated, not both of them in every round.
     if (crosses && other && !out.paths.empty()) continue;
@@ -137,10 +135,11 @@ Wanted Examination::wanted(const Inference& inference, const Parts& parts) const
     }
     out.paths.emplace_back(s.node, s.peer);
   }
-  for (const Late& late : latencies_.late(structure_, n_)) {
+  for (const Late& late : seen_.latencies.late(fabric_, n_)) {
     if (late.peer >= 0 && !late.confirmed()) out.paths.emplace_back(late.node, late.peer);
   }
-  std::erase_if(out.paths, [this](const auto& p) { return is_dead(p.first) || is_dead(p.second); });
+  std::erase_if(out.paths,
+                [this](const auto& p) { return seen_.is_dead(p.first) || seen_.is_dead(p.second); });
   // Too little is known of either end.
   for (const auto& [x, y] : low_with_few(inference))
     out.sends[std::size_t(x)] = out.receives[std::size_t(y)] = 1;
@@ -150,17 +149,18 @@ Wanted Examination::wanted(const Inference& inference, const Parts& parts) const
 }
 
 // Pairs that read low, of ends with too few others to tell whether it is them.
-Examination::NodePairs Examination::low_with_few(const Inference& inference) const {
+Planner::NodePairs Planner::low_with_few(const Inference& inference) const {
   if (retries_ >= max_retries || any_node_proven(inference)) return {};
-  NodePairs out = inconclusive_pairs(inference.rated(readings_), inference, inference.thresholds);
+  NodePairs out = inconclusive_pairs(inference.rated(seen_.readings), inference, inference.thresholds);
   std::erase_if(out, [&](const auto& pair) {
-    return structure_.crosses(pair.first, pair.second) || is_dead(pair.first) || is_dead(pair.second);
+    return fabric_.crosses(pair.first, pair.second) || seen_.is_dead(pair.first) ||
+           seen_.is_dead(pair.second);
   });
   return out;
 }
 
 // The other sides of nodes of which one is slow at times: nobody knows what they did meanwhile.
-std::vector<Side> Examination::unseen_while_low(const Inference& inference) const {
+std::vector<Side> Planner::unseen_while_low(const Inference& inference) const {
   constexpr int enough = 2;
   std::vector<Side> out;
   if (retries_ >= max_retries) return out;
@@ -171,39 +171,48 @@ std::vector<Side> Examination::unseen_while_low(const Inference& inference) cons
     for (const Reading& r : s.readings) low.insert(r.run);
     const bool sends = s.type == ScopeType::receiver;
     int seen = 0;
-    for (const int other : sends ? readings_.receivers_of(s.node) : readings_.senders_to(s.node)) {
+    for (const int other : sends ? seen_.readings.receivers_of(s.node) : seen_.readings.senders_to(s.node)) {
       const int x = sends ? s.node : other, y = sends ? other : s.node;
-      if (structure_.crosses(x, y)) continue;
-      for (const Reading& r : readings_.of(x, y)) seen += low.contains(r.run);
+      if (fabric_.crosses(x, y)) continue;
+      for (const Reading& r : seen_.readings.of(x, y)) seen += low.contains(r.run);
     }
     if (seen < enough) out.push_back({s.node, sends ? Direction::sends : Direction::receives});
   }
   return out;
 }
 
-bool Examination::large() {
-  return probe() && guess_leaves() && between_them();
+Planner::Task Planner::large() {
+  co_await probe();
+  co_await guess_leaves();
+  co_await between_them();
 }
 
-bool Examination::between_them() {
-  return ports() && first_look() && settle() && cover() && last_ring();
+Planner::Task Planner::between_them() {
+  co_await ports();
+  co_await first_look();
+  co_await settle();
+  co_await cover();
+  co_await last_ring();
 }
 
 // What fails at times may have carried the first few bytes well, and would take the whole budget for the
 // first of the rounds below.
-bool Examination::first_look() {
-  const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, options_.seed * 1000003);
+Planner::Task Planner::first_look() {
+  const auto order = neighbour_order(all_, groups_, Wanted(n_), seen_.readings, options_.seed * 1000003);
   const Bytes hop = std::min(hop_bytes(order, 1, share_of_round * options_.budget.value),
                              Bytes(std::uint64_t(std::max(min_hop_bytes, first_seconds * typical_))));
-  if (!fits(order, 1, hop)) return true;
-  return measure_pairs(Stage::pairs, "every port for a moment",
-                       pairwise_over(order, 1, hop, options_.max_bytes),
-                       structure_.leaf.empty() ? Shared::all : Shared::across);
+  if (!fits(order, 1, hop)) co_return;
+  const Shared shared = fabric_.leaf.empty() ? Shared::all : Shared::across;
+  const Experiment moment = pairwise_over(order, 1, hop, options_.max_bytes);
+  co_await measure_pairs(Stage::pairs, "every port for a moment", moment, shared);
 }
 
 // Rounds until nothing is left that may be proven or ruled out.
-bool Examination::settle() {
-  if (structure_.leaf.empty()) return settle_untold();
+Planner::Task Planner::settle() {
+  if (fabric_.leaf.empty()) {
+    co_await settle_untold();
+    co_return;
+  }
   for (int last = rounds_ + max_rounds;;) {
     const Inference inference = infer_now();
     note_confirmed(inference);
@@ -211,44 +220,43 @@ bool Examination::settle() {
     if (pair) {
       const Bytes hop = hop_bytes({pair->partner, pair->node}, 1, 0.04 * options_.budget.value);
       if (fits({pair->partner, pair->node}, 1, hop)) {
-        if (!play_one_way(*pair, hop)) return false;
+        co_await play_one_way(*pair, hop);
         continue;
       }
     }
-    const Parts parts(structure_, inference.rated(readings_), across_, inference);
-    const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && fleet_repeats_ < 2;
+    const Parts parts(fabric_, inference.rated(seen_.readings), seen_.across, inference);
+    const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && seen_.fleet_repeats < 2;
     const bool suspected = fleet || is_open(inference, parts);
     const bool little_known = !suspected && rounds_ >= screening_rounds() &&
                               (!low_with_few(inference).empty() || !unseen_while_low(inference).empty());
     const bool open = suspected || little_known;
     if (may_go_across(inference, parts, open)) {
       if (const auto round = next_across(inference)) {
-        if (!all_across(*round)) return false;
+        co_await all_across(*round);
         continue;
       }
     }
     const NodePairs lone = lone_paths(inference, parts);
     if (const int before = few_rounds_; !lone.empty()) {
-      if (!few_at_once(lone, "paths across leaves, few at a time", 0.02 * options_.budget.value))
-        return false;
+      co_await few_at_once(lone, "paths across leaves, few at a time", 0.02 * options_.budget.value);
       ++lone_rounds_;
       if (few_rounds_ > before) continue;
     }
     const bool enough = !open && rounds_ >= screening_rounds() && !trunks_wanted(inference, parts);
-    if (enough && !watches(inference)) return true;
-    const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
-    const auto order = neighbour_order(all_, groups_, wanted(inference, parts), readings_, seed);
+    if (enough && !watches(inference)) co_return;
+    const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(seen_.cost.runs);
+    const auto order = neighbour_order(all_, groups_, wanted(inference, parts), seen_.readings, seed);
     const double seconds = share_of_round * options_.budget.value;
     const Bytes longest = hop_bytes(order, 1, seconds), hop = enough ? watched_bytes(longest) : longest;
     if (rounds_ >= last || !fits(order, 1, hop)) {
-      if (!open || !takes_longer(inference, parts.chance_at_times())) return true;
+      if (!open || !takes_longer(inference, parts.chance_at_times())) co_return;
       last = rounds_ + max_rounds;
     }
     const std::string what = fmt::format("every port with a neighbour, round {}", rounds_ + watched_ + 1);
-    if (!measure_pairs(open ? Stage::confirm : Stage::pairs, what,
-                       pairwise_over(order, 1, hop, options_.max_bytes)))
-      return false;
-    fleet_repeats_ += fleet;
+    const Experiment round = pairwise_over(order, 1, hop, options_.max_bytes);
+    const Stage stage = open ? Stage::confirm : Stage::pairs;
+    co_await measure_pairs(stage, what, round);
+    seen_.fleet_repeats += fleet;
     confirm_rounds_ += open;
     retries_ += little_known;
     // A hop that was slow for a moment may have kept it too short to say much.
@@ -258,24 +266,24 @@ bool Examination::settle() {
 }
 
 // All nodes with other leaves at once, some times, and more often while a leaf may be slow.
-bool Examination::may_go_across(const Inference& inference, const Parts& parts, bool open) const {
-  if (crossings_ || rounds_ < screening_rounds()) return false;
+bool Planner::may_go_across(const Inference& inference, const Parts& parts, bool open) const {
+  if (seen_.crossings || rounds_ < screening_rounds()) return false;
   if (across_rounds_ >= (parts.any_at_times() ? most_across : first_across)) return false;
   if (std::ranges::any_of(inference.suspects, &Suspect::confirmed)) return false;  // first things first
   // Now and then between the others: what comes and goes is not away in all of them.
   const bool others = open || watches(inference);
   if (others &&
-      (across_run_ == out_.cost.runs || splitmix64(options_.seed + std::uint64_t(out_.cost.runs)) % 2 == 0))
+      (across_run_ == seen_.cost.runs || splitmix64(options_.seed + std::uint64_t(seen_.cost.runs)) % 2 == 0))
     return false;
   std::map<int, int> members;
-  for (const int node : all_) ++members[structure_.leaf[std::size_t(node)]];
+  for (const int node : all_) ++members[fabric_.leaf[std::size_t(node)]];
   const auto several = std::ranges::count_if(members, [](const auto& leaf) { return leaf.second > 1; });
   return several >= fewest_leaves_across;
 }
 
-std::optional<Experiment> Examination::next_across(const Inference& inference) const {
-  const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
-  const auto order = across_order(nodes_without(very_slow(inference)), structure_.leaf, seed);
+std::optional<Experiment> Planner::next_across(const Inference& inference) const {
+  const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(seen_.cost.runs);
+  const auto order = across_order(nodes_without(very_slow(inference)), fabric_.leaf, seed);
   const double longest = std::min(across_seconds, share_of_round * options_.budget.value);
   const double at_most = across_slowest_ > 0 ? longest * across_slowest_ : first_seconds * typical_;
   const Bytes hop(std::uint64_t(std::max(min_hop_bytes, std::min(first_seconds * typical_, at_most))));
@@ -283,34 +291,35 @@ std::optional<Experiment> Examination::next_across(const Inference& inference) c
   return pairwise_over(order, 1, hop, options_.max_bytes);
 }
 
-bool Examination::all_across(const Experiment& round) {
+Planner::Task Planner::all_across(const Experiment& round) {
   ++across_rounds_;
-  auto seen = measure(Stage::pairs, "every node with another leaf", round, false);
-  if (!seen) return false;
-  const auto rates = hop_rates(*seen);
+  co_await measure(Stage::pairs, "every node with another leaf", round, false);
+  Observation seen = *made_;
+  const auto rates = hop_rates(seen);
   const double slowest = rates.empty() ? 0 : *std::ranges::min_element(rates);
   // What was very slow once may be so again.
   if (slowest > 0) across_slowest_ = across_slowest_ > 0 ? std::min(across_slowest_, slowest) : slowest;
-  const auto far = latencies_.far_leaves(structure_);
-  std::erase_if(seen->hops, [&](const HopReading& hop) {
-    return far.contains(structure_.leaf[std::size_t(hop.source)]) ||
-           far.contains(structure_.leaf[std::size_t(hop.destination)]);
+  const auto far = seen_.latencies.far_leaves(fabric_);
+  std::erase_if(seen.hops, [&](const HopReading& hop) {
+    return far.contains(fabric_.leaf[std::size_t(hop.source)]) ||
+           far.contains(fabric_.leaf[std::size_t(hop.destination)]);
   });
-  across_.add(*seen, out_.cost.runs, across_rounds_ > first_across);
-  across_run_ = out_.cost.runs;
-  return true;
+  seen_.across.add(seen, seen_.cost.runs, across_rounds_ > first_across);
+  across_run_ = seen_.cost.runs;
 }
 
 // Whether something looks slow that another round may prove or clear.
-bool Examination::is_open(const Inference& inference, const Parts& parts) const {
+bool Planner::is_open(const Inference& inference, const Parts& parts) const {
   if (rounds_ < screening_rounds()) {
     Wanted ends(n_);
     return rounds_ > 0 && slow_ends(ends);
   }
-  auto late = latencies_.late(structure_, n_);
-  std::erase_if(late, [this](const Late& l) { return is_dead(l.node) || (l.peer >= 0 && is_dead(l.peer)); });
+  auto late = seen_.latencies.late(fabric_, n_);
+  std::erase_if(late, [this](const Late& l) {
+    return seen_.is_dead(l.node) || (l.peer >= 0 && seen_.is_dead(l.peer));
+  });
   // Something is proven: then what may be chance can wait.
-  bool proven = !dead_.empty();
+  bool proven = !seen_.dead.empty();
   for (const Late& l : late) proven |= l.confirmed();
   bool for_good = proven;
   for (const Suspect& s : inference.suspects)
@@ -318,7 +327,7 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
   for (const Suspect& s : inference.suspects) {
     if (s.confirmed || s.alone || (for_good && s.unsteady && s.chance_of_it > may_wait)) continue;
     if (s.type != ScopeType::path) return true;
-    if (crossings_) continue;  // routed.cc has repeated it
+    if (seen_.crossings) continue;  // routed.cc has repeated it
     const FabricPart* part = parts.part_of(s.node, s.peer);
     // What stays low is worth more rounds than what read low once.
     const int worth = proven ? 0 : s.readings.size() >= 3 ? rounds_for_repeated : rounds_for_paths;
@@ -332,38 +341,38 @@ bool Examination::is_open(const Inference& inference, const Parts& parts) const 
 
 // All pairs, where that was asked for: each node with the next, then with the one behind that, and so on.
 // Hops may meet on the trunks between leaves, so that there they may rule out and not confirm.
-bool Examination::cover() {
-  if (options_.path_coverage != PathCoverage::pairs) return true;
+Planner::Task Planner::cover() {
+  if (options_.path_coverage != PathCoverage::pairs) co_return;
   const std::size_t n = all_.size();
   for (int shift = 1; shift < int(n); ++shift) {
     const Bytes hop = hop_bytes(all_, shift, 1.3 * cover_seconds);
     if (elapsed() > 0.85 * options_.budget.value || !fits(all_, shift, hop)) break;
     const std::string what = fmt::format("all pairs, {} of {}", shift, n - 1);
-    if (!measure_pairs(Stage::cover, what, pairwise_over(all_, shift, hop, options_.max_bytes),
-                       structure_.leaf.empty() || structure_.spines > 0 ? Shared::all : Shared::across))
-      return false;
+    const Shared shared = fabric_.leaf.empty() || fabric_.spines > 0 ? Shared::all : Shared::across;
+    const Experiment experiment = pairwise_over(all_, shift, hop, options_.max_bytes);
+    co_await measure_pairs(Stage::cover, what, experiment, shared);
     if (all_.size() != n) break;  // a node has died, and what was measured does not go on from there
   }
-  return settle();
+  co_await settle();
 }
 
 // Whether more pairs between leaves are to be measured: of each rail so many that a spine which carries its
 // share of them would most likely have been met. Each round has one pair out of each leaf.
-bool Examination::trunks_wanted(const Inference& inference, const Parts& parts) const {
-  if (options_.path_coverage == PathCoverage::ports || structure_.spines < 1) return false;
+bool Planner::trunks_wanted(const Inference& inference, const Parts& parts) const {
+  if (options_.path_coverage == PathCoverage::ports || fabric_.spines < 1) return false;
   if (elapsed() > 0.6 * options_.budget.value) return false;
   const auto& fabric = parts.fabric();
   if (any_node_proven(inference) ||
       std::any_of(fabric.begin(), fabric.end(), [](const auto& part) { return part.confirmed; }))
     return false;  // first things first
-  return crossings_measured() < spine_met * structure_.spines;
+  return crossings_measured() < spine_met * fabric_.spines;
 }
 
-double Examination::crossings_measured() const {
+double Planner::crossings_measured() const {
   double pairs = 0, rails = 1;
-  readings_.each_pair([&](int x, int y) {
-    if (structure_.leaf[std::size_t(x)] == structure_.leaf[std::size_t(y)]) return;
-    const auto list = readings_.counting(x, y);
+  seen_.readings.each_pair([&](int x, int y) {
+    if (fabric_.leaf[std::size_t(x)] == fabric_.leaf[std::size_t(y)]) return;
+    const auto list = seen_.readings.counting(x, y);
     pairs += !list.empty();
     if (!list.empty()) rails = std::max(rails, double(list[0].rails.size()));
   });
@@ -371,37 +380,39 @@ double Examination::crossings_measured() const {
 }
 
 // For busbw as it is now; what is slow is known by then.
-bool Examination::last_ring() {
+Planner::Task Planner::last_ring() {
   const Bytes hop = hop_bytes(all_, 1, 0.04 * options_.budget.value);
-  if ((out_.cost.runs - across_rounds_ - watched_ >= economical && looked_again_ == 0) || !fits(all_, 1, hop))
-    return true;
+  if ((seen_.cost.runs - across_rounds_ - watched_ >= economical && looked_again_ == 0) ||
+      !fits(all_, 1, hop))
+    co_return;
   // Leaf by leaf, so that it crosses as few trunks as may be.
-  const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, 0);
-  const auto ring = measure(Stage::ring, "a ring over all nodes", ring_over(order, hop, options_.max_bytes));
-  if (!ring) return false;
-  note_ring(*ring);
-  return look_again();
+  const auto order = neighbour_order(all_, groups_, Wanted(n_), seen_.readings, 0);
+  const Experiment ring = ring_over(order, hop, options_.max_bytes);
+  co_await measure(Stage::ring, "a ring over all nodes", ring);
+  note_ring(*made_);
+  co_await look_again();
 }
 
 // Where that ring was slower than any link explains, a link may have been slow for that moment.
-bool Examination::look_again() {
+Planner::Task Planner::look_again() {
   const Inference inference = infer_now();
-  const bool slow = inference.suspects.empty() && others_.empty() &&
-                    slow_ring(out_, inference.slowest_generation() * inference.reference.rate, readings_,
-                              latencies_.usual(), inference.thresholds);
-  if (!slow || looked_again_ == looks) return true;
+  const bool slow =
+      inference.suspects.empty() && seen_.others.empty() &&
+      slow_ring(seen_, standards_.declared(), inference.slowest_generation() * inference.reference.rate,
+                inference.thresholds);
+  if (!slow || looked_again_ == looks) co_return;
   ++looked_again_;
   for (int round = 0; round < rounds_of_a_look; ++round) {
-    const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(out_.cost.runs);
-    const auto order = neighbour_order(all_, groups_, Wanted(n_), readings_, seed);
+    const std::uint64_t seed = options_.seed * 1000003 + std::uint64_t(seen_.cost.runs);
+    const auto order = neighbour_order(all_, groups_, Wanted(n_), seen_.readings, seed);
     const Bytes hop = hop_bytes(order, 1, share_of_round * options_.budget.value);
-    if (!fits(order, 1, hop)) return true;
-    if (!measure_pairs(Stage::confirm, "every port again, as the ring was slow",
-                       pairwise_over(order, 1, hop, options_.max_bytes),
-                       structure_.leaf.empty() ? Shared::all : Shared::none))
-      return false;
+    if (!fits(order, 1, hop)) co_return;
+    const Shared shared = fabric_.leaf.empty() ? Shared::all : Shared::none;
+    const Experiment experiment = pairwise_over(order, 1, hop, options_.max_bytes);
+    co_await measure_pairs(Stage::confirm, "every port again, as the ring was slow", experiment, shared);
   }
-  return settle() && last_ring();
+  co_await settle();
+  co_await last_ring();
 }
 
 }  // namespace ringtrue::diagnosis

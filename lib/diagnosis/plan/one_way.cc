@@ -1,7 +1,7 @@
 // One direction at a time, of two nodes alone: which pair tells more, and what came of it.
 #include <algorithm>
 
-#include "diagnosis/plan/examination.h"
+#include "diagnosis/plan/planner.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -11,7 +11,7 @@ constexpr std::size_t max_one_way = 6;       // with one partner
 
 }  // namespace
 
-std::optional<Examination::OneWayTest> Examination::node_for_one_way(const Inference& inference) const {
+std::optional<Planner::OneWayTest> Planner::node_for_one_way(const Inference& inference) const {
   if (overlapped_one_way_) return std::nullopt;
   for (const int x : all_) {
     if (!inference.find(ScopeType::sender, x) && !inference.find(ScopeType::receiver, x)) continue;
@@ -20,11 +20,11 @@ std::optional<Examination::OneWayTest> Examination::node_for_one_way(const Infer
     std::size_t fewest = max_one_way;        // with one partner; more would say the same
     for (const bool near : {true, false}) {  // one below the same leaf, where there is one
       for (const int y : all_) {
-        if (y == x || alone_.of(x, y).size() >= fewest) continue;
-        if (near && between_neighbours(structure_, n_) && groups_[std::size_t(x)] != groups_[std::size_t(y)])
+        if (y == x || seen_.alone.of(x, y).size() >= fewest) continue;
+        if (near && between_neighbours(fabric_, n_) && groups_[std::size_t(x)] != groups_[std::size_t(y)])
           continue;
         if (inference.find(ScopeType::sender, y) || inference.find(ScopeType::receiver, y)) continue;
-        pair.partner = y, fewest = alone_.of(x, y).size();
+        pair.partner = y, fewest = seen_.alone.of(x, y).size();
       }
       if (pair.partner >= 0) return pair;
     }
@@ -32,11 +32,11 @@ std::optional<Examination::OneWayTest> Examination::node_for_one_way(const Infer
   return std::nullopt;
 }
 
-std::optional<Examination::OneWayTest> Examination::path_for_one_way(const Inference& inference) const {
+std::optional<Planner::OneWayTest> Planner::path_for_one_way(const Inference& inference) const {
   const Suspect* next = nullptr;
   for (const Suspect& s : inference.suspects) {  // slowest first
     if (s.type != ScopeType::path || !s.alone || s.confirmed || overlapped_one_way_) continue;
-    if (alone_.of(s.node, s.peer).size() >= max_one_way || inference.may_be_at_times(s)) continue;
+    if (seen_.alone.of(s.node, s.peer).size() >= max_one_way || inference.may_be_at_times(s)) continue;
     // One that was slow alone as well is worth more tests; most others are healthy, and ruled out by a single
     // one-way test.
     if (!next || (next->readings.empty() && !s.readings.empty())) next = &s;
@@ -46,7 +46,7 @@ std::optional<Examination::OneWayTest> Examination::path_for_one_way(const Infer
 }
 
 // Whether both sides of this node look slow, and it has not been told yet which of them are.
-bool Examination::undecided_alone(int x, const Inference& inference) const {
+bool Planner::undecided_alone(int x, const Inference& inference) const {
   const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];
   if (!send || !receive) return false;
   const double better = std::max(*send, *receive), worse = std::min(*send, *receive);
@@ -54,8 +54,8 @@ bool Examination::undecided_alone(int x, const Inference& inference) const {
   // A mere disturbance passes by itself, and waiting costs less.
   if (worse >= inference.thresholds.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
   std::size_t tests = 0;
-  for (const int y : alone_.receivers_of(x)) tests += alone_.of(x, y).size();
-  const std::size_t enough = between_neighbours(structure_, n_) ? 1 : one_way_to_agree;
+  for (const int y : seen_.alone.receivers_of(x)) tests += seen_.alone.of(x, y).size();
+  const std::size_t enough = between_neighbours(fabric_, n_) ? 1 : one_way_to_agree;
   // With one of them ruled out, nothing disturbs the other one's readings.
   const bool one_fine =
       inference.fine_alone_at({x, Direction::sends}) || inference.fine_alone_at({x, Direction::receives});
@@ -68,28 +68,26 @@ bool Examination::undecided_alone(int x, const Inference& inference) const {
 }
 
 // Whether a side of it may be slow at times, or may be held up by the other one.
-bool Examination::unsteady_alone(int x, const Inference& inference) const {
+bool Planner::unsteady_alone(int x, const Inference& inference) const {
   constexpr std::size_t enough = 6;  // tests: what is away half of the time has been there twice by then
   const bool any = std::ranges::any_of(
       inference.suspects, [x](const Suspect& s) { return s.node == x && s.unsteady && s.alone; });
   std::size_t tests = 0;
-  for (const int y : alone_.receivers_of(x)) tests += alone_.of(x, y).size();
+  for (const int y : seen_.alone.receivers_of(x)) tests += seen_.alone.of(x, y).size();
   return any && tests < enough;
 }
 
-bool Examination::play_one_way(const OneWayTest& pair, Bytes hop) {
-  const auto observation =
-      measure(Stage::one_way, out_.nodes[std::size_t(pair.node)] + ", one direction at a time",
-              one_way_test(pair.partner, pair.node, hop, options_.max_bytes));
-  if (!observation) return false;
+Planner::Task Planner::play_one_way(const OneWayTest& pair, Bytes hop) {
+  const std::string what = seen_.names[std::size_t(pair.node)] + ", one direction at a time";
+  const Experiment experiment = one_way_test(pair.partner, pair.node, hop, options_.max_bytes);
+  co_await measure(Stage::one_way, what, experiment);
   double busy = 0;
-  for (const HopReading& hop_reading : observation->hops) busy += hop_reading.busy.value;
-  if (observation->time.value * observation->experiment.iterations < 0.85 * busy) {
+  for (const HopReading& hop_reading : made_->hops) busy += hop_reading.busy.value;
+  if (made_->time.value * made_->experiment.iterations < 0.85 * busy) {
     overlapped_one_way_ = true;  // the directions ran side by side after all: it says nothing new
   } else {
-    alone_.add(*observation, out_.cost.runs, true);
+    seen_.alone.add(*made_, seen_.cost.runs, true);
   }
-  return true;
 }
 
 }  // namespace ringtrue::diagnosis

@@ -1,33 +1,46 @@
-// One check as it goes: the stages of check.h, the time they may take, and what they have seen so far. In
-// six files: examination.cc measures, sizes and concludes, small_fleet.cc and large_fleet.cc have the
-// stages, routed.cc those where routes are known, few_at_once.cc those of a fleet of which nobody told how it
-// hangs together, one_way.cc what tells a node's two directions apart.
+// What to measure next: the stages of check.h, and the time they may take. Each stage is a coroutine, which
+// stops at every experiment that it wants; next() hands that out, and what came of it goes to answer() or
+// failed(). In six files: planner.cc sizes and files what is measured, small_fleet.cc and large_fleet.cc have
+// the stages, routed.cc those where routes are known, few_at_once.cc those of a fleet of which nobody told
+// how it hangs together, one_way.cc what tells a node's two directions apart.
 #pragma once
 
+#include <coroutine>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "collective/task.h"
 #include "diagnosis/check.h"
-#include "diagnosis/findings/findings.h"
+#include "diagnosis/diagnose.h"
+#include "diagnosis/evidence.h"
 #include "diagnosis/infer/attribute.h"
 #include "diagnosis/infer/inference.h"
-#include "diagnosis/infer/late.h"
-#include "diagnosis/infer/loss.h"
-#include "diagnosis/infer/readings.h"
-#include "diagnosis/infer/time_to_detect.h"
-#include "diagnosis/infer/trunks.h"
 #include "diagnosis/plan/neighbours.h"
 #include "diagnosis/plan/plan.h"
 
 namespace ringtrue::diagnosis {
 
-class Examination {
+class Planner {
  public:
-  Examination(Measurer& measurer, const Options& options);
-  Diagnosis run();
+  // `told`: what is known of the fabric. `ranks_a_node`: Measurer::ranks_a_node(). Files what is measured in
+  // `evidence`, which outlives it.
+  Planner(Evidence& evidence, Structure told, const Options& options, int ranks_a_node);
+
+  // The next experiment, the same until it is answered; nullptr: enough was seen, or the check ends with an
+  // error (Evidence::error).
+  const Step* next();
+  void answer(Observation observation);
+  // `can_go_on`: Measurer::outlives_failures().
+  void failed(const Error& error, bool can_go_on);
+
+  // How the nodes hang together, as far as it was told or round trips have shown.
+  const Structure& fabric() const { return fabric_; }
+  // After all experiments: what these hops have read says nothing of trunks (Measurer::changed_ways()).
+  void forget(const std::vector<std::pair<int, int>>& changed_ways);
 
  private:
   // Calls of up to 256 KiB are played several times in a row, so that shorter ones take longer.
@@ -40,20 +53,21 @@ class Examination {
   static constexpr double very_slow_share = 0.6;
   static constexpr int rounds_of_a_look = 3;  // at every port again, where a ring was slow
 
+  using Task = collective::Task;
   using NodePairs = std::vector<std::pair<int, int>>;
 
-  // --- small_fleet.cc; stages: false ends the check
-  bool small();
-  bool short_ring();
-  bool long_ring();
-  bool ports();  // of a large fleet, too
-  bool pairs();
-  bool confirm();
+  // --- small_fleet.cc
+  Task small();
+  Task short_ring();
+  Task long_ring();
+  Task ports();  // of a large fleet, too
+  Task pairs();
+  Task confirm();
   Bytes long_enough(const std::vector<int>& order, Bytes hop) const;
-  bool watch();
-  bool pairs_again();
-  bool rings_again();
-  bool shifts_over(std::vector<int> nodes, int max_shifts, double share_of_budget, const std::string& what);
+  Task watch();
+  Task pairs_again();
+  Task rings_again();
+  Task shifts_over(std::vector<int> nodes, int max_shifts, double share_of_budget, std::string_view what);
   Experiment exchange(const std::vector<int>& order, int shift, Bytes hop) const;
   void note_ring(const Observation& observation);
   // Nodes with a side below 60 % of the reference: they make every experiment long that they are part of.
@@ -61,20 +75,20 @@ class Examination {
   std::vector<int> nodes_without(const std::vector<int>& some) const;
 
   // --- large_fleet.cc
-  bool large();
-  bool between_them();  // what follows the first short exchange
-  bool probe();
-  bool guess_leaves();
-  bool first_look();
+  Task large();
+  Task between_them();  // what follows the first short exchange
+  Task probe();
+  Task guess_leaves();
+  Task first_look();
   int screening_rounds() const;
-  bool last_ring();
-  bool look_again();
-  bool settle();
-  bool cover();
+  Task last_ring();
+  Task look_again();
+  Task settle();
+  Task cover();
   bool may_go_across(const Inference& inference, const Parts& parts, bool open) const;
   // nullopt: there is no time for it
   std::optional<Experiment> next_across(const Inference& inference) const;
-  bool all_across(const Experiment& round);
+  Task all_across(const Experiment& round);
   bool is_open(const Inference& inference, const Parts& parts) const;
   Wanted wanted(const Inference& inference, const Parts& parts) const;
   bool slow_ends(Wanted& wanted) const;
@@ -85,23 +99,21 @@ class Examination {
 
   // --- routed.cc
   NodePairs pairs_to_repeat(const Inference& inference);
-  bool routed();
-  bool cover_trunks();
-  bool cover_together();
-  bool cover_alone();
-  bool separate_trunks();
-  bool play_round(Stage stage, const std::string& what, const std::vector<int>& order, bool screening);
+  Task routed();
+  Task cover_trunks();
+  Task cover_together();
+  Task cover_alone();
+  Task separate_trunks();
+  Task play_round(Stage stage, std::string_view what, const std::vector<int>& order, bool screening);
   void note_crossings(const Observation& observation, bool confirming, bool screening);
   // Takes readings over trunks that are or may be slow out of those that judge nodes.
   void judge_trunks();
-  void forget_changed_ways();
-  void add_trunks(const Inference& inference, Diagnosis& to) const;
 
   // --- few_at_once.cc
-  bool settle_untold();
-  bool settle_few();
+  Task settle_untold();
+  Task settle_few();
   NodePairs lone_paths(const Inference& inference, const Parts& parts) const;
-  bool few_at_once(const NodePairs& pairs, const std::string& what, double seconds);
+  Task few_at_once(const NodePairs& pairs, std::string_view what, double seconds);
   void fit_room(const NodePairs& pairs, const Inference& inference);
   NodePairs next_pairs(const Inference& inference, bool more);
   std::vector<char> taken_by_the_dead() const;
@@ -119,37 +131,33 @@ class Examination {
   std::optional<OneWayTest> path_for_one_way(const Inference& inference) const;
   bool undecided_alone(int node, const Inference& inference) const;
   bool unsteady_alone(int node, const Inference& inference) const;
-  bool play_one_way(const OneWayTest& pair, Bytes hop);
+  Task play_one_way(const OneWayTest& pair, Bytes hop);
 
-  // --- examination.cc
+  // --- planner.cc
   // A dead node, or a side that is slow.
   bool any_node_proven(const Inference& inference) const;
   // While nothing is proven, for a share of the budget: what comes and goes may have been away so far.
   bool watches(const Inference& inference) const;
   // Of such a round: more of them in that time see more of what is there for a moment.
   Bytes watched_bytes(Bytes hop) const;
-  void settle_losses();
-  Pace pace(const Scope& scope, const Inference& inference) const;
-  // Plays one experiment; nullopt when it failed or the check was cancelled (error is set then).
-  // `losses_tell`: else it crowds links itself, and packets that get lost there are nobody's.
-  std::optional<Observation> measure(Stage stage, const std::string& what, const Experiment& experiment,
-                                     bool losses_tell = true);
-  void note_others(const Observation& observation);
-  bool is_dead(int node) const;
-  void settle_dead();
-  std::optional<Observation> without_the_dead(const Error& error, Stage stage, const std::string& what,
-                                              Experiment experiment);
-  bool beside_others_on_trunks(const HopReading& hop, const Observation& observation) const;
+  Task main();
+  Task settle_losses();
+  Task settle_dead();
+  // Has one experiment made, and what all of them tell filed; the observation is `made_` then. One that fails
+  // ends the check.
+  Task measure(Stage stage, std::string_view what, const Experiment& experiment, bool losses_tell = true);
+  // Whether the error names one of the experiment's nodes that the others can go on without.
+  bool leave_out(const Error& error, Experiment& experiment);
   // Whose readings may only rule a suspect out: nobody's, of hops between leaves, all.
   enum class Shared { none, across, all };
-  bool measure_pairs(Stage stage, const std::string& what, const Experiment& experiment,
+  Task measure_pairs(Stage stage, std::string_view what, const Experiment& experiment,
                      Shared shared = Shared::none);
-  void set_expected(const Inference& inference);
+  bool beside_others_on_trunks(const HopReading& hop, const Observation& observation) const;
+  void note_time(double transfer, double wall);
   void fit_budget();
 
   bool known(const SlowestHop& slowest) const;  // measured as a pair as well
-  Inference infer_now() const;
-  Measured measured(const Inference& inference) const;
+  Inference infer_now() const { return infer(seen_, fabric_, standards_); }
   void note_confirmed(const Inference& inference);
 
   double elapsed() const;
@@ -164,17 +172,32 @@ class Examination {
   bool takes_longer(const Inference& inference,
                     double chance_of_leaves = std::numeric_limits<double>::infinity());
 
-  Measurer& measurer_;
+  // co_await Suspended{...}: until the experiment was made. co_await Ended{}: for ever.
+  struct Suspended {
+    std::coroutine_handle<>& waiting;
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> self) const { waiting = self; }
+    void await_resume() const {}
+  };
+  using Ended = std::suspend_always;
+
+  Evidence& seen_;
+  Structure fabric_;
   Options options_;
   const int n_;
-  Thresholds thresholds_;
-  std::optional<double> attainable_;
-  Readings readings_;
-  Readings alone_;
-  Readings across_;  // of experiments in which all nodes sent to other leaves
+  const int ranks_a_node_;
+  Standards standards_;
+  Task task_;  // what is under way: main(), and what follows it
+  int tasks_begun_ = 0;
+  std::coroutine_handle<> waiting_;  // for the step's answer
+  std::optional<Step> step_;
+  std::optional<Observation> made_;
+  std::optional<Error> failure_;
+  bool can_go_on_ = false;
+
   PairCounts counts_;
-  Diagnosis out_;
   std::vector<int> all_;
+  std::vector<int> groups_;  // by node: leaves, or what stands for them
   double start_ = 0;
   double overhead_ = 0.05;  // seconds an experiment takes beside its transfer, as seen so far
   double stretch_ = 1.3;    // what it takes over its timed transfer: checking, a warm-up, as seen so far
@@ -182,7 +205,6 @@ class Examination {
   double slowest_ = 0;      // of the slowest hop seen in a ring
   bool gross_ = false;      // a hop is so slow that every experiment with it is expensive
   bool overlapped_one_way_ = false;  // the world cannot use one direction at a time
-  int fleet_repeats_ = 0;
   int confirm_rounds_ = 0;
   int retries_ = 0;
   int looked_again_ = 0;
@@ -196,31 +218,11 @@ class Examination {
   PairCounts few_pairs_;        // and by pair
   int too_shorts_ = 0;
   int across_rounds_ = 0;
-  int across_run_ = -1;        // the last of them
-  double across_slowest_ = 0;  // bytes per second, of the slowest hop of all of them
-  std::optional<SlowestHop> slowest_hop_;
-  std::vector<PortReading> ports_;
-  Structure structure_;
-  std::vector<int> groups_;  // by node: leaves, or what stands for them
-  Latencies latencies_;
-  Losses losses_;
-  // Where routes are known: what was seen, what crossed which trunks, and what that means.
-  struct Seen {
-    Observation observation;
-    int run = 0;
-    bool confirming = false, screening = false;
-  };
-  std::vector<Seen> seen_;
-  std::optional<Crossings> crossings_;
-  TrunkInference trunks_;
-  std::vector<int> same_;          // by element, the one that stands for all that no hop tells from it
+  int across_run_ = -1;            // the last of them
+  double across_slowest_ = 0;      // bytes per second, of the slowest hop of all of them
   std::map<int, int> port_times_;  // how often one that is slow was measured for its node's sake
-  int unmet_ = 0;                  // trunks between these nodes that no hop has crossed
-  bool screening_ = true;
-  std::vector<DeadNode> dead_;
-  std::size_t proven_dead_ = 0;          // of them, the first: others have completed a run without them
-  std::map<int, OthersTraffic> others_;  // by node
-  TimeToDetect time_to_detect_;
+  bool screening_ = true;          // the round that is made is not for what had been slow before
+  std::size_t proven_dead_ = 0;    // of Evidence::dead, the first: others have completed a run without them
 };
 
 }  // namespace ringtrue::diagnosis
