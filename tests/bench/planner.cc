@@ -75,7 +75,9 @@ int main(int argc, char** argv) {
   const int cases = argc > 1 ? std::max(1, atoi(argv[1])) : 4;
   fmt::print("the worst of {} checks; seconds\n\n{:<44} {:>6} {:>12} {:>12} {:>12}\n", cases, "fleet", "runs",
              "next, worst", "next, all", "verdict");
-  for (const int nodes : {1024, 10000}) {
+  const std::vector<int> sizes =
+      argc > 2 ? std::vector{std::max(2, atoi(argv[2]))} : std::vector{1024, 10000};
+  for (const int nodes : sizes) {
     for (const campaign::Told told :
          {campaign::Told::nothing, campaign::Told::leaves, campaign::Told::routes}) {
       for (const double nuisances : {0.0, 0.5}) {

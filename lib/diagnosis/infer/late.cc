@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/statistics.h"
 #include "diagnosis/infer/readings.h"
@@ -24,9 +26,16 @@ double deviation(const std::vector<double>& values, double middle) {
 }  // namespace
 
 void Latencies::add(const Observation& observation, int run) {
+  const auto tells = [](const HopReading& hop) {
+    return hop.latency && hop.latency->value > 0 && hop.source != hop.destination;
+  };
+  std::vector<std::pair<int, int>> pairs;
+  for (const HopReading& hop : observation.hops)
+    if (tells(hop)) pairs.push_back(std::minmax(hop.source, hop.destination));
+  pairs_.add(std::move(pairs));
   for (const HopReading& hop : observation.hops) {
-    if (!hop.latency || !(hop.latency->value > 0) || hop.source == hop.destination) continue;
-    Seen& seen = pairs_[std::minmax(hop.source, hop.destination)];
+    if (!tells(hop)) continue;
+    Seen& seen = *pairs_.find(std::minmax(hop.source, hop.destination));
     seen.least = seen.runs == 0 ? hop.latency->value : std::min(seen.least, hop.latency->value);
     seen.runs += seen.last != run;
     seen.last = run;

@@ -7,11 +7,10 @@
 // fault: then only what takes three times as long, and 100 us more, counts.
 #pragma once
 
-#include <map>
 #include <set>
-#include <utility>
 #include <vector>
 
+#include "diagnosis/infer/pair_table.h"
 #include "diagnosis/measurer.h"
 
 namespace ringtrue::diagnosis {
@@ -41,7 +40,7 @@ class Latencies {
     double least = 0;
     int runs = 0, last = -1;
   };
-  std::map<std::pair<int, int>, Seen> pairs_;  // the lower node first
+  PairTable<Seen> pairs_;  // the lower node first
 };
 
 }  // namespace ringtrue::diagnosis

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
+#include <unordered_set>
 
 #include "base/splitmix64.h"
 
@@ -35,6 +35,14 @@ double resolution_of(const std::vector<double>& rising) {
   return out;
 }
 
+struct PairHash {
+  std::size_t operator()(const std::pair<int, int>& pair) const {
+    return std::size_t(
+        splitmix64(std::uint64_t(std::uint32_t(pair.first)) << 32 | std::uint32_t(pair.second)));
+  }
+};
+using PairSet = std::unordered_set<std::pair<int, int>, PairHash>;
+
 int root_of(std::vector<int>& parent, int i) {
   while (parent[std::size_t(i)] != i)
     i = parent[std::size_t(i)] = parent[std::size_t(parent[std::size_t(i)])];
@@ -44,20 +52,26 @@ int root_of(std::vector<int>& parent, int i) {
 }  // namespace
 
 void LeafGuess::add(const Observation& observation) {
-  std::map<std::pair<int, int>, double> least;  // of both ways
+  NodePairs pairs;
+  std::vector<std::pair<std::pair<int, int>, double>> trips;
   for (const HopReading& hop : observation.hops) {
     if (!hop.latency || !(hop.latency->value > 0) || hop.source == hop.destination) continue;
-    const auto [at, fresh] = least.try_emplace(std::minmax(hop.source, hop.destination), hop.latency->value);
-    if (!fresh) at->second = std::min(at->second, hop.latency->value);
+    trips.push_back({std::minmax(hop.source, hop.destination), hop.latency->value});
+    pairs.push_back(trips.back().first);
   }
-  for (const auto& [pair, value] : least) {
-    Seen& seen = seen_[pair];
-    seen.least = seen.times++ == 0 ? value : std::min(seen.least, value);
+  seen_.add(std::move(pairs));
+  std::sort(trips.begin(), trips.end());  // the less of both ways first
+  for (std::size_t i = 0; i < trips.size(); ++i) {
+    if (i > 0 && trips[i].first == trips[i - 1].first) continue;
+    Seen& seen = *seen_.find(trips[i].first);
+    seen.least = seen.times++ == 0 ? trips[i].second : std::min(seen.least, trips[i].second);
   }
+  least_.reset();
 }
 
-std::vector<double> LeafGuess::least() const {
-  std::vector<double> out;
+const std::vector<double>& LeafGuess::least() const {
+  if (least_) return *least_;
+  std::vector<double>& out = least_.emplace();
   for (const auto& [pair, seen] : seen_)
     if (seen.times >= times_) out.push_back(seen.least);
   std::sort(out.begin(), out.end());
@@ -66,7 +80,7 @@ std::vector<double> LeafGuess::least() const {
 
 // A nearest kind that is wider than what parts kinds may be two.
 bool LeafGuess::kinds_stand_apart() const {
-  const auto all = least();
+  const auto& all = least();
   if (all.empty()) return false;
   const auto part = near_below();
   const double last = part ? *(std::lower_bound(all.begin(), all.end(), *part) - 1) : all.back();
@@ -75,7 +89,7 @@ bool LeafGuess::kinds_stand_apart() const {
 
 // Round trips of a few pairs scatter upwards; those of a node that hangs elsewhere are longer to most others.
 bool LeafGuess::all_alike() const {
-  const auto all = least();
+  const auto& all = least();
   if (all.size() < 4 * fewest_near) return false;
   const double most = std::min(least_gap * all.front(), all.front() + least_detour);
   const auto scatters = [](std::ptrdiff_t longer, std::size_t of, double share) {
@@ -94,13 +108,13 @@ bool LeafGuess::all_alike() const {
 
 // Then kinds may lie so near together that more of them part; else they would part already, or never.
 bool LeafGuess::scatter_is_small() const {
-  const auto all = least();
+  const auto& all = least();
   return near_below() || (!all.empty() && all.back() < small_scatter * all.front());
 }
 
 // The lowest gap that stands out: above what neighbours in rank lie apart around it.
 std::optional<double> LeafGuess::near_below() const {
-  const auto all = least();
+  const auto& all = least();
   if (all.size() < 4 * fewest_near) return std::nullopt;
   const double resolution = resolution_of(all);
   for (std::size_t i = fewest_near; double(all.size() - i) >= fewest_far * double(all.size()); ++i) {
@@ -149,6 +163,7 @@ LeafGuess::NodePairs LeafGuess::next(const std::vector<int>& nodes, int per_node
     const bool settled = near_below() ? kinds_stand_apart() : kinds_stand_apart() && all_alike();
     if (settled || times_ >= (scatter_is_small() ? most_times : few_times)) break;
     times_ *= 2;
+    least_.reset();
   }
   return fresh(nodes, per_node, seed);
 }
@@ -161,11 +176,11 @@ LeafGuess::NodePairs LeafGuess::fresh(const std::vector<int>& nodes, int per_nod
     for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[draw() % i]);
   };
   NodePairs out;
-  std::set<std::pair<int, int>> taken;
+  PairSet taken;
   const auto take = [&](int x, int y) {
     if (x == y || room[std::size_t(x)] == 0 || room[std::size_t(y)] == 0) return false;
     const std::pair<int, int> pair = std::minmax(x, y);
-    if (seen_.count(pair) || !taken.insert(pair).second) return false;
+    if (seen_.find(pair) || !taken.insert(pair).second) return false;
     out.emplace_back(x, y);
     --room[std::size_t(x)], --room[std::size_t(y)];
     return true;
@@ -186,32 +201,43 @@ LeafGuess::NodePairs LeafGuess::fresh(const std::vector<int>& nodes, int per_nod
   const auto part = near_below();
   if (!part) return {};
   const std::vector<int> group = groups(*part);
-  std::set<std::pair<int, int>> apart;  // groups of which a pair is far
-  for (const auto& [pair, seen] : seen_) {
-    const int a = group[std::size_t(pair.first)], b = group[std::size_t(pair.second)];
-    if (a != b) apart.insert(std::minmax(a, b));
-  }
   std::map<int, std::vector<int>> members;
   for (const int node : nodes) members[group[std::size_t(node)]].push_back(node);
   std::vector<int> list;
   for (auto& [root, of] : members) list.push_back(root), shuffle(of);
   shuffle(list);
-  const auto one_with_room = [&](int root) {
-    auto& of = members[root];
-    while (!of.empty() && room[std::size_t(of.back())] == 0) of.pop_back();
-    return of.empty() ? -1 : of.back();
+  std::vector<std::vector<int>*> of;        // by place in the list
+  const std::size_t nowhere = list.size();  // of nodes that have died
+  std::vector<std::size_t> place(std::size_t(nodes_), nowhere);
+  for (const int root : list) place[std::size_t(root)] = of.size(), of.push_back(&members[root]);
+  // Groups of which a pair is far, by places: a bit each, as there may be millions of pairs.
+  std::vector<bool> apart(list.size() * list.size(), false);
+  const auto set_apart = [&](std::size_t i, std::size_t j) {  // whether they were not
+    auto bit = apart[std::min(i, j) * list.size() + std::max(i, j)];
+    const bool fresh = !bit;
+    bit = true;
+    return fresh;
   };
+  for (const auto& [pair, seen] : seen_) {
+    const std::size_t i = place[std::size_t(group[std::size_t(pair.first)])],
+                      j = place[std::size_t(group[std::size_t(pair.second)])];
+    if (i != j && i != nowhere && j != nowhere) set_apart(i, j);
+  }
+  const auto one_with_room = [&](std::size_t i) {
+    while (!of[i]->empty() && room[std::size_t(of[i]->back())] == 0) of[i]->pop_back();
+    return of[i]->empty() ? -1 : of[i]->back();
+  };
+  std::vector<std::size_t> open(list.size());
+  std::iota(open.begin(), open.end(), std::size_t(0));
   // Each group beside as many others as its members have room for, nearest in this draw first.
   for (std::size_t step = 1; step < list.size(); ++step) {
-    bool any = false;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const int a = list[i], b = list[(i + step) % list.size()];
-      const int x = one_with_room(a), y = one_with_room(b);
-      any |= x >= 0;
-      if (x < 0 || y < 0 || !apart.insert(std::minmax(a, b)).second) continue;
-      take(x, y);
+    std::erase_if(open, [&](std::size_t i) { return one_with_room(i) < 0; });
+    if (open.size() < 2) break;
+    for (const std::size_t i : open) {
+      const std::size_t j = (i + step) % list.size();
+      const int x = one_with_room(i), y = one_with_room(j);
+      if (x >= 0 && y >= 0 && set_apart(i, j)) take(x, y);
     }
-    if (!any) break;
   }
   if (!out.empty()) return out;
   // Whether what is linked fits together, of each group as many pairs as it has members.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnosis/infer/pair_table.h"
 #include "diagnosis/measurer.h"
 
 namespace ringtrue::diagnosis {
@@ -35,7 +36,8 @@ class LeafGuess {
   std::optional<double> near_below() const;  // seconds: what parts the nearest kind from the others
   bool kinds_stand_apart() const;
   bool scatter_is_small() const;
-  std::vector<double> least() const;  // seconds, of all pairs that were measured often enough, in order
+  // Seconds, of all pairs that were measured often enough, in order.
+  const std::vector<double>& least() const;
   std::vector<int> groups(double near_below) const;
   // Of one group: its pairs that were measured.
   struct Within {
@@ -53,8 +55,9 @@ class LeafGuess {
   NodePairs fresh(const std::vector<int>& nodes, int per_node, std::uint64_t seed) const;
 
   int nodes_;
-  std::map<std::pair<int, int>, Seen> seen_;  // the lower node first
-  int times_ = 1;  // that each pair is measured, before its least is taken for what its way takes
+  PairTable<Seen> seen_;  // the lower node first
+  int times_ = 1;         // that each pair is measured, before its least is taken for what its way takes
+  mutable std::optional<std::vector<double>> least_;  // as both were last seen
 };
 
 }  // namespace ringtrue::diagnosis

@@ -304,6 +304,11 @@ std::vector<TrunkRounds::Hop> TrunkRounds::hops_over(int element, int rail, int 
   std::vector<Hop> out;
   std::vector<int> trunks;
   for (int r = std::max(rail, 0); r < (rail < 0 ? routes_.rails() : rail + 1); ++r) {
+    // Nodes on the switch where the trunk begins are those that send over it.
+    const auto begins_there = [&](const std::vector<int>& leaf) {
+      return !leaf.empty() && routes_.switch_of(leaf[0], r) == trunk.from;
+    };
+    const bool from_leaf = std::ranges::any_of(below_, begins_there);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const int to = nodes_[(i + std::size_t(turn) * 7) % nodes_.size()], port = routes_.port(to, r);
       int next = -1;
@@ -313,6 +318,7 @@ std::vector<TrunkRounds::Hop> TrunkRounds::hops_over(int element, int rail, int 
       for (std::size_t l = 0; l < below_.size(); ++l) {
         const auto& leaf = below_[(l + std::size_t(turn) * 5) % below_.size()];
         if (leaf.empty() || leaf_[std::size_t(leaf[0])] == leaf_[std::size_t(to)]) continue;
+        if (from_leaf && !begins_there(leaf)) continue;
         trunks.clear();
         if (!routes_.way(leaf[0], to, r, trunks)) continue;
         if (std::find(trunks.begin(), trunks.end(), element) == trunks.end()) continue;
@@ -331,14 +337,14 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
   std::vector<char> is_open(std::size_t(c_.all()), 0);
   for (const int e : open) is_open[std::size_t(e)] = 1;
   std::map<int, std::set<int>> always;  // by open element: the others that all hops over it cross
-  std::vector<int> others;
+  std::vector<int> others, crossed;  // of a hop: what it crosses that is open, too; trunks
   const auto look_at = [&](int e, int source, int destination, int rail) {
     others.clear();
-    std::vector<int> trunks;
-    routes_.way(source, destination, rail, trunks);
-    trunks.push_back(c_.port_out(source, rail)), trunks.push_back(c_.port_in(destination, rail));
-    for (const int other : trunks)
+    const auto add = [&](int other) {
       if (other != e && is_open[std::size_t(other)]) others.push_back(other);
+    };
+    std::ranges::for_each(crossed, add);
+    add(c_.port_out(source, rail)), add(c_.port_in(destination, rail));
     const auto [known, fresh] = always.try_emplace(e, others.begin(), others.end());
     if (!fresh)
       std::erase_if(known->second,
@@ -357,14 +363,19 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
     Wanted wanted;
     wanted.element = e;
     const auto note = [&](int source, int destination, int rail) {
-      const int crossed = look_at(e, source, destination, rail);
+      const int weight = look_at(e, source, destination, rail);
       const bool before = c_.met(source, destination);
-      wanted.hops.push_back({2 * crossed + before, {source, destination, rail}});
+      wanted.hops.push_back({2 * weight + before, {source, destination, rail}});
+    };
+    const auto cross = [&](int source, int destination, int rail) {
+      crossed.clear();
+      routes_.way(source, destination, rail, crossed);
     };
     if (c_.is_trunk(e)) {
       for (int rail = 0; rail < routes_.rails(); ++rail)
         for (const Hop& hop : hops_over(e, rail, turn)) {
           const auto mates = like(hop.source);
+          cross(hop.source, hop.destination, rail);
           for (std::size_t i = 0; i < std::min<std::size_t>(mates.size(), 6); ++i)
             if (const int mate = mates[(i + std::size_t(turn)) % mates.size()]; mate != hop.destination)
               note(mate, hop.destination, rail);
@@ -380,7 +391,9 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
           with.push_back(nodes_[i]);
         for (std::size_t i = 0; i < with.size(); ++i) {
           const int other = with[i];
-          if (other != node) note(sends ? node : other, sends ? other : node, rail);
+          if (other == node) continue;
+          cross(sends ? node : other, sends ? other : node, rail);
+          note(sends ? node : other, sends ? other : node, rail);
         }
       }
     }
@@ -404,8 +417,8 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
     if (tested.contains(wanted.element)) continue;
     const int least = wanted.hops.front().first / 2;
     for (std::size_t i = 0; i < wanted.hops.size(); ++i) {
-      const auto& [crossed, hop] = wanted.hops[i];
-      if (crossed / 2 > least || i > 4 * hops_tried) break;
+      const auto& [weight, hop] = wanted.hops[i];
+      if (weight / 2 > least || i > 4 * hops_tried) break;
       if (!round.can_send(hop.source) || !round.can_receive(hop.destination)) continue;
       if (round.next[std::size_t(hop.destination)] == hop.source && round.next.size() > 2) continue;
       const auto trunks = routes_.way(hop.source, hop.destination);
