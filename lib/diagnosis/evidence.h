@@ -41,7 +41,8 @@ struct Step {
   Stage stage = Stage::probe;
   std::string what;  // it is for, in a few words
   Experiment experiment;
-  bool losses_tell = true;  // else it crowds links itself, and packets that get lost there are nobody's
+  // Else it crowds links itself, and packets that get lost there are nobody's, or it carries hardly any.
+  bool losses_tell = true;
 };
 
 struct Evidence {

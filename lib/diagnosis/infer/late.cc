@@ -58,17 +58,20 @@ double Latencies::usual() const {
 std::set<int> Latencies::far_leaves(const Structure& structure) const {
   constexpr double far = 1.1;  // times what is usual
   const auto leaf = [&](int node) { return structure.leaf[std::size_t(node)]; };
-  std::map<std::pair<int, int>, std::vector<double>> of;  // by leaf and the other one
-  for (const auto& [pair, seen] : pairs_) {
-    if (!structure.crosses(pair.first, pair.second)) continue;
-    of[{leaf(pair.first), leaf(pair.second)}].push_back(seen.least);
-    of[{leaf(pair.second), leaf(pair.first)}].push_back(seen.least);
-  }
+  // By two leaves, the lower one first.
+  std::vector<std::pair<std::pair<int, int>, double>> of;
+  for (const auto& [pair, seen] : pairs_)
+    if (structure.crosses(pair.first, pair.second))
+      of.emplace_back(std::minmax(leaf(pair.first), leaf(pair.second)), seen.least);
+  std::sort(of.begin(), of.end());
   std::map<int, double> nearest;
-  for (const auto& [leaves, trips] : of) {
-    const double middle = lower_median(trips);
-    const auto [at, fresh] = nearest.try_emplace(leaves.first, middle);
-    if (!fresh) at->second = std::min(at->second, middle);
+  for (std::size_t i = 0, end = 0; i < of.size(); i = end) {
+    while (end < of.size() && of[end].first == of[i].first) ++end;
+    const double middle = of[i + (end - i - 1) / 2].second;
+    for (const int at : {of[i].first.first, of[i].first.second}) {
+      const auto [known, fresh] = nearest.try_emplace(at, middle);
+      if (!fresh) known->second = std::min(known->second, middle);
+    }
   }
   std::vector<double> all;
   for (const auto& [at, trip] : nearest) all.push_back(trip);

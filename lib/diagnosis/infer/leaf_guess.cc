@@ -21,6 +21,7 @@ constexpr double gap_over_resolution = 1.5;
 // scatter may hide kinds in; and, where it is known, before a pair counts as far.
 constexpr int few_times = 4, most_times = 32, far_times = 8;
 constexpr double small_scatter = 1.25;
+constexpr std::size_t enough_pairs = 1 << 18;  // to find where kinds part: of more every second, or third
 // Seconds that a way over a spine adds at least, there and back: two switches of 250 ns each more.
 constexpr double least_detour = 1e-6;
 // Of all pairs, and of a node's: longer than alike for their scatter.
@@ -72,8 +73,10 @@ void LeafGuess::add(const Observation& observation) {
 const std::vector<double>& LeafGuess::least() const {
   if (least_) return *least_;
   std::vector<double>& out = least_.emplace();
+  const std::size_t step = 1 + seen_.size() / enough_pairs;
+  std::size_t at = 0;
   for (const auto& [pair, seen] : seen_)
-    if (seen.times >= times_) out.push_back(seen.least);
+    if (at++ % step == 0 && seen.times >= times_) out.push_back(seen.least);
   std::sort(out.begin(), out.end());
   return out;
 }

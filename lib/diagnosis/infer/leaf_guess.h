@@ -36,7 +36,7 @@ class LeafGuess {
   std::optional<double> near_below() const;  // seconds: what parts the nearest kind from the others
   bool kinds_stand_apart() const;
   bool scatter_is_small() const;
-  // Seconds, of all pairs that were measured often enough, in order.
+  // Seconds, in order: of all pairs that were measured often enough; of very many, of some.
   const std::vector<double>& least() const;
   std::vector<int> groups(double near_below) const;
   // Of one group: its pairs that were measured.
