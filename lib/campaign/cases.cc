@@ -44,7 +44,19 @@ constexpr Kind all_kinds[] = {
     {"slow-cable", "a cable between two switches, both ways", Group::pair},
     {"two", "two of the faults of nodes and NICs, at different nodes", Group::several},
     {"three", "three of them", Group::several},
+    {"quarter", "a quarter of the nodes, each with one of them; recall: of all of these faults",
+     Group::several, false, true},
+    {"half", "half of the nodes, where the link rate is told; the same", Group::several, false, true},
 };
+
+// How many nodes have a fault of their own; 0: there is one fault.
+int several(const Kind& kind, int nodes) {
+  return kind.name == "two"       ? 2
+         : kind.name == "three"   ? 3
+         : kind.name == "quarter" ? nodes / 4
+         : kind.name == "half"    ? nodes / 2
+                                  : 0;
+}
 
 const Kind& kind_of(std::string_view name) {
   return *std::find_if(std::begin(all_kinds), std::end(all_kinds),
@@ -70,6 +82,7 @@ int min_nodes(const Kind& kind) {
   if (needs_leaves(kind)) return min_leaves(kind) * smallest_leaf;
   if (kind.name == "two") return 5;
   if (kind.name == "three") return 7;
+  if (kind.name == "quarter" || kind.name == "half") return 4;
   return kind.group == Group::pair || kind.name == "late" ? 3 : 2;
 }
 
@@ -206,11 +219,11 @@ constexpr std::string_view single[] = {"slow-out",   "slow-in", "slow-node-links
 
 std::vector<Fault> draw_faults(Draw& draw, const Kind& kind, double severity, double least,
                                const sim::Fabric& f) {
-  const int several = kind.name == "two" ? 2 : kind.name == "three" ? 3 : 0;
-  if (several == 0) return fault_of(draw, kind.name, severity, draw.below(f.nodes), f);
+  const int many = several(kind, f.nodes);
+  if (many == 0) return fault_of(draw, kind.name, severity, draw.below(f.nodes), f);
   std::vector<Fault> out;
   std::vector<int> nodes;
-  while (int(nodes.size()) < several) {
+  while (int(nodes.size()) < many) {
     const int node = draw.below(f.nodes);
     if (std::find(nodes.begin(), nodes.end(), node) != nodes.end()) continue;
     const double worst = nodes.empty() ? severity : draw.between(least, severity);
@@ -346,7 +359,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   } else {
     std::vector<const Kind*> from = limits.kinds;
     for (const Kind& kind : all_kinds)
-      if (limits.kinds.empty()) from.push_back(&kind);
+      if (limits.kinds.empty() && !kind.named_only) from.push_back(&kind);
     std::erase_if(from, [&](const Kind* kind) { return !fits(*kind, limits); });
     out.kind = from.empty() ? &kind_of("slow-out") : draw_kind(draw, from, limits.weights);
     // Milder ones as often as grave ones.
@@ -369,7 +382,7 @@ Case draw_case(std::uint64_t campaign_seed, std::uint64_t number, const Limits& 
   out.world.disturbed = busy ? 0.05 : 0;
   out.world.seed = draw.next();
   // Without it two nodes know nothing of what is due, and three little.
-  const bool told = draw.chance(0.5) || fabric.nodes <= 3;
+  const bool told = draw.chance(0.5) || fabric.nodes <= 3 || out.kind->name == "half";
   if (told)
     out.link_rate = fabric.inter.rate * (double(fabric.rails) / ideal::ethernet_tcp(fabric.mtu)->share);
   out.world.rdma = fabric.rails > 1;

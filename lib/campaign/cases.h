@@ -21,7 +21,8 @@ struct Kind {
   std::string_view name;     // "slow-out"
   std::string_view summary;  // one line
   Group group = Group::place;
-  bool host = false;  // what a node's ports or program carry: the rate of one node or NIC
+  bool host = false;        // what a node's ports or program carry: the rate of one node or NIC
+  bool named_only = false;  // drawn only where Limits::kinds has it
 };
 std::span<const Kind> kinds();
 // By name. Errors: bad_input, with the names.

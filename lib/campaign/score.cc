@@ -32,7 +32,11 @@ ScoreGroup group_of(const std::vector<Outcome>& outcomes, std::string_view name,
     if (j.faults == 0) {
       out.false_positives.add(j.findings > 0);
     } else {
-      out.recall.add(j.found == j.faults);
+      // Of very many faults at once each counts.
+      if (o.drawn.kind->named_only)
+        out.recall.count += j.found, out.recall.of += j.faults;
+      else
+        out.recall.add(j.found == j.faults);
       out.scope_exact.add(j.exact);
     }
     out.unknown.add(o.verdict == diagnosis::Verdict::unknown && j.findings == 0);
