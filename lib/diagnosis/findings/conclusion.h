@@ -45,6 +45,7 @@ class Conclusion {
 
   void add_fleet();
   void add_generations();
+  bool slower_ones_are_proven() const;
   void add_others();
   void add_inconclusive();
   void add_held_back();

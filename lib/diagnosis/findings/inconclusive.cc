@@ -1,6 +1,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "diagnosis/findings/combine.h"
 #include "diagnosis/findings/conclusion.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::size_t max_busy_nodes = 8;  // named, the busiest
 constexpr double worth_telling = 0.95;     // of the declared rate, that most reach
+constexpr double may_be_declared_wrong = 0.75;
 
 // What a hop is to carry (bytes/s).
 double attainable(const Expected& expected, double reference) {
@@ -65,7 +67,9 @@ void Conclusion::add_fleet() {
   Finding f;
   f.kind = FindingKind::slow_fleet;
   f.scope.type = ScopeType::fleet;
-  f.severity = severity(r.share);
+  // A declaration that is wrong, readings that scatter and work of the machines may lack as much as that: it
+  // is told, and accuses nobody.
+  f.severity = r.share < may_be_declared_wrong ? severity(r.share) : Severity::info;
   f.measured = BytesPerSecond(r.rate);
   f.expected = out_.expected.value;
   f.ratio = r.share;
@@ -78,6 +82,21 @@ void Conclusion::add_fleet() {
 }
 
 // Not wrong, but what the others are held to would accuse them.
+// Whether each node of a slower generation has readings that are long enough, of three experiments and more.
+bool Conclusion::slower_ones_are_proven() const {
+  constexpr std::size_t fewest = 3;
+  const auto& shares = c_.inference.generations;
+  std::vector<std::set<int>> runs(shares.size());
+  c_.seen.readings.each_pair([&](int x, int y) {
+    for (const Reading& r : c_.seen.readings.of(x, y))
+      if (!r.momentary && !r.held_back && !r.brief)
+        runs[std::size_t(x)].insert(r.run), runs[std::size_t(y)].insert(r.run);
+  });
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    if (shares[i] < 1 && runs[i].size() < fewest) return false;
+  return true;
+}
+
 void Conclusion::add_generations() {
   std::map<double, std::vector<std::string>> members;  // by their share, of the slower ones
   for (std::size_t i = 0; i < c_.inference.generations.size(); ++i)
@@ -95,6 +114,20 @@ void Conclusion::add_generations() {
                            {"fastest_Bps", reference_},
                            {"names", names}}});
   f.next = StatementKind::look_at_generations;
+  // Where somebody said what their links carry, and their ports do not say otherwise, they are slower than
+  // they are to be, whatever the reason.
+  const double slowest = members.begin()->first * reference_;
+  const auto& ports = c_.structure.port_rates;
+  const bool ports_tell = !ports.empty() && std::ranges::find(ports, 0.0) == ports.end();
+  const auto& declared = out_.expected;
+  if (declared.origin == ideal::Origin::declared && !ports_tell &&
+      slowest < c_.thresholds.warning * declared.value->value && slower_ones_are_proven()) {
+    f.severity = Severity::warning;
+    f.measured = BytesPerSecond(slowest);
+    f.expected = declared.value;
+    f.ratio = slowest / declared.value->value;
+    f.confidence = 0.7;  // they may be meant to have a rate of their own
+  }
   out_.findings.push_back(std::move(f));
   for (std::size_t i = 0; i < c_.inference.held_to.size(); ++i)
     if (c_.inference.held_to[i] < c_.inference.generations[i])
@@ -203,6 +236,12 @@ bool Conclusion::may_be_faulty() {
                        (s.readings.empty() || parts_.part_of(s.node, s.peer));
     return !s.confirmed && !s.unsteady && !may_be_fine(s) && !crowd && s.best < critical;
   });
+  // Chance explains some sides, and not those of a tenth of the fleet.
+  std::set<int> by_chance;
+  for (const Suspect& s : all)
+    if (s.peer < 0 && s.chance && !s.confirmed && !s.unsteady && !s.beside_others && s.best < critical)
+      by_chance.insert(s.node);
+  grave |= double(by_chance.size()) > std::max(2.0, 0.1 * c_.readings.nodes());
   // Where hops share links, a side counts as good once it was seen to be.
   if (c_.structure.leaf.empty() && c_.inference.crowded) {
     const auto open = [&](const std::optional<double>& shown, int node, ScopeType type) {

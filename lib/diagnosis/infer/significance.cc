@@ -164,6 +164,28 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
 
 // Hops may share links with others, some rails of them or all. Looked at is the rail on which it does worst,
 // and of readings with near partners and with others those that are seldom low with others.
+// Of the rounds of all ports at once, in which it was as low: by chance. They tell something where others
+// hardly slow one another in them.
+double Significance::chance_of_screening(const Suspect& side, double low) const {
+  constexpr double seldom = 0.05, fewest = 16;
+  double all = 1, low_others = 0.5;
+  std::set<int> runs;
+  bool fine = false;
+  readings_.each_pair([&](int x, int y) {
+    const bool its_own = side.explains(x, y);
+    if (!its_own && inference_.due(x, y) < 1.03 * low) return;
+    for (const Reading& r : readings_.of(x, y)) {
+      if (!r.shared || r.momentary || r.held_back) continue;
+      if (its_own)
+        runs.insert(r.run), fine |= r.rate > low;
+      else
+        ++all, low_others += r.rate <= low;
+    }
+  });
+  return fine || all < fewest || low_others > seldom * all ? 1
+                                                           : chance_of(low_others / all, int(runs.size()));
+}
+
 std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading> list, double limit,
                                                  int partners_needed) const {
   if (list.empty()) return std::nullopt;
@@ -174,8 +196,9 @@ std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading>
   s.best = list.front().rate;
   s.ratio = s.best / inference_.reference.rate;
   if (s.best >= t_.warning * limit) return std::nullopt;
-  const auto mine = [&](int x, int y) { return s.explains(x, y); };
   const double low = std::max(s.best, (1 - (1 - s.best / limit) / 2) * limit);  // half way to what is due
+  // Nor does what may be slow itself tell how often others read low: both ends have carried more.
+  const auto mine = [&](int x, int y) { return s.explains(x, y) || inference_.due(x, y) < 1.03 * low; };
   double share[2], chance[2] = {1, 1};
   for (const bool near : {false, true}) share[near] = common_.share_as_low_by(near, rail, low, mine);
   std::set<int> runs[2];
@@ -200,7 +223,7 @@ std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading>
     telling = list, s.missing = lacks(telling, s.best / limit, s.partners, partners_needed, false);
   s.readings = std::move(telling);
   s.else_sure = s.missing.empty();
-  s.chance = may_be_chance(chance[0] * chance[1], 100 * 2.0 * n_);
+  s.chance = may_be_chance(chance[0] * chance[1] * chance_of_screening(s, low), 100 * 2.0 * n_);
   if (s.chance && s.missing.empty())
     s.missing =
         fmt::format("others read as low in {:.0f} % of their readings", std::max(share[0], share[1]) * 100);

@@ -57,6 +57,7 @@ class Significance {
  private:
   std::optional<Suspect> test_untold(Suspect suspect, std::vector<Reading> readings, double limit,
                                      int partners_needed) const;
+  double chance_of_screening(const Suspect& side, double low) const;
   std::string lacks_partners_beside_others(const Suspect& s, int partners, double limit) const;
   std::string lacks(const std::vector<Reading>& readings, double ratio, int partners, int partners_needed,
                     bool crosses) const;

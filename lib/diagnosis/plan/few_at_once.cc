@@ -19,6 +19,7 @@ constexpr std::size_t min_pairs = 3;
 // Pairs of a round: one of so many nodes at first; fewer where many of them read low, which tells that they
 // share links, and more where hardly any does.
 constexpr double nodes_a_pair = 16, nodes_a_pair_at_least = 8;
+constexpr double nodes_a_pair_uncrowded = 4;  // where all ports at once hardly slow one another
 constexpr double seldom_low = 0.1, often_low = 0.35, step = 1.4;
 constexpr double brief_seconds = 0.08;  // of a hop, while more nodes are open than two rounds can have
 constexpr int enough_for_a_node = 14;   // rounds: what is open then, more of the same does not close
@@ -83,7 +84,8 @@ Planner::NodePairs Planner::next_pairs(const Inference& inference, bool more) {
     for (std::size_t i = list->size(); i > 1; --i) std::swap((*list)[i - 1], (*list)[draw() % i]);
   std::stable_sort(open.begin(), open.end(),
                    [&](int a, int b) { return few_times_[std::size_t(a)] < few_times_[std::size_t(b)]; });
-  if (room_ <= 0) room_ = double(all_.size()) / nodes_a_pair;
+  if (room_ <= 0)
+    room_ = double(all_.size()) / (seldom_crowded(inference) ? nodes_a_pair_uncrowded : nodes_a_pair);
   const auto room = std::max(min_pairs, std::size_t(room_));
   many_open_ = open.size() > 2 * room;
   NodePairs out;
@@ -269,7 +271,21 @@ Planner::Task Planner::settle_few() {
   }
 }
 
-// By how many of the last round's hops read low.
+// Whether ends that do well hardly ever read low, though all ports send at once.
+bool Planner::seldom_crowded(const Inference& inference) const {
+  constexpr double seldom = 0.05, fewest = 16;
+  const double good = inference.thresholds.warning * inference.reference.rate;
+  double all = 0, low = 0;
+  seen_.readings.each_pair([&](int x, int y) {
+    if (inference.due(x, y) < good) return;
+    const double level = std::min(inference.generation(x), inference.generation(y));
+    for (const Reading& r : seen_.readings.of(x, y))
+      if (r.shared && !r.momentary && !r.held_back) ++all, low += r.rate < good * level;
+  });
+  return all >= fewest && low <= seldom * all;
+}
+
+// By how many of the last round's hops between ends that do well read low.
 void Planner::fit_room(const NodePairs& pairs, const Inference& inference) {
   const double good = inference.thresholds.warning * inference.reference.rate;
   int all = 0, low = 0;
@@ -277,6 +293,7 @@ void Planner::fit_room(const NodePairs& pairs, const Inference& inference) {
     for (const auto& [from, to] : {std::pair(x, y), std::pair(y, x)}) {
       const auto list = seen_.readings.of(from, to);
       if (list.empty() || list.back().run != seen_.cost.runs) continue;
+      if (inference.due(from, to) < good) continue;  // it may be an end that is slow
       const double level = std::min(inference.generation(from), inference.generation(to));
       ++all, low += list.back().carried() < good * level;
     }
@@ -286,7 +303,9 @@ void Planner::fit_room(const NodePairs& pairs, const Inference& inference) {
   room_ = std::clamp(share > often_low    ? room_ / step
                      : share < seldom_low ? room_ * step
                                           : room_,
-                     double(min_pairs), std::max(double(min_pairs), n / nodes_a_pair_at_least));
+                     double(min_pairs),
+                     std::max(double(min_pairs), n / (seldom_crowded(inference) ? nodes_a_pair_uncrowded
+                                                                                : nodes_a_pair_at_least)));
 }
 
 }  // namespace ringtrue::diagnosis

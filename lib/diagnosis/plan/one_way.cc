@@ -45,6 +45,16 @@ std::optional<Planner::OneWayTest> Planner::path_for_one_way(const Inference& in
   return OneWayTest{next->node, next->peer};
 }
 
+// Whether so many nodes look slow both ways that several one-way tests of each would take all the time.
+bool Planner::many_both_ways(const Inference& inference) const {
+  constexpr int few = 2;
+  const double good = inference.thresholds.warning * inference.reference.rate;
+  const auto slow = [&](const std::optional<double>& side) { return side && *side < good; };
+  return std::ranges::count_if(all_, [&](int x) {
+           return slow(inference.sends[std::size_t(x)]) && slow(inference.receives[std::size_t(x)]);
+         }) > few;
+}
+
 // Whether both sides of this node look slow, and it has not been told yet which of them are.
 bool Planner::undecided_alone(int x, const Inference& inference) const {
   const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];
@@ -55,7 +65,8 @@ bool Planner::undecided_alone(int x, const Inference& inference) const {
   if (worse >= inference.thresholds.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
   std::size_t tests = 0;
   for (const int y : seen_.alone.receivers_of(x)) tests += seen_.alone.of(x, y).size();
-  const std::size_t enough = between_neighbours(fabric_, n_) ? 1 : one_way_to_agree;
+  const std::size_t enough =
+      between_neighbours(fabric_, n_) || many_both_ways(inference) ? 1 : one_way_to_agree;
   // With one of them ruled out, nothing disturbs the other one's readings.
   const bool one_fine =
       inference.fine_alone_at({x, Direction::sends}) || inference.fine_alone_at({x, Direction::receives});

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <set>
 
 #include "base/clock.h"
 #include "base/statistics.h"
@@ -191,9 +192,12 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
       return other.confirmed && (other.node == s.node || other.peer == s.node);
     });
   };
-  // What is slow for good disturbs its node's other side now and then, for as long as anybody looks.
-  if (std::ranges::any_of(suspects, [](const Suspect& s) { return s.confirmed && !s.unsteady; }))
-    return false;
+  // What is slow for good disturbs its node's other side now and then, for as long as anybody looks; it is
+  // worth more time where another node looks slow for good, too.
+  const auto is_steady = [](const Suspect& s) { return s.confirmed && !s.unsteady; };
+  const bool steady = std::ranges::any_of(suspects, is_steady);
+  if (steady && another_is_slow(inference)) return make_longer(times);
+  if (steady) return false;
   const auto may_tell = [&](const Suspect& s) {
     if (s.confirmed || s.alone || s.beside_others) return false;
     if (proven && !of_proven(s)) return false;
@@ -201,9 +205,26 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
     const bool deep = s.ratio < very_slow_share;  // which noise is not
     return proven ? s.chance_of_it < worth_longer_of_more : deep || s.chance_of_it < worth_longer;
   };
-  const double longer = std::min(times * options_.budget.value, options_.budget_at_most.value);
   const bool open = (chance_of_leaves < worth_longer && !proven) || std::ranges::any_of(suspects, may_tell);
-  if (longer <= options_.budget.value || !open) return false;
+  return open && make_longer(times);
+}
+
+bool Planner::another_is_slow(const Inference& inference) const {
+  std::set<int> proven, open;
+  for (const Suspect& s : inference.suspects) {
+    if (s.peer >= 0 || s.unsteady) continue;
+    if (s.confirmed)
+      proven.insert(s.node);
+    else if (!s.chance && !s.alone && !s.beside_others && s.ratio < inference.thresholds.critical)
+      open.insert(s.node);
+  }
+  std::erase_if(open, [&](int node) { return proven.contains(node); });
+  return !open.empty();
+}
+
+bool Planner::make_longer(double times) {
+  const double longer = std::min(times * options_.budget.value, options_.budget_at_most.value);
+  if (longer <= options_.budget.value) return false;
   options_.budget = Seconds(longer);
   if (options_.on_budget) options_.on_budget(options_.budget, std::nullopt);
   return true;

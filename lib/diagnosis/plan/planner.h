@@ -114,6 +114,7 @@ class Planner {
   Task settle_few();
   NodePairs lone_paths(const Inference& inference, const Parts& parts) const;
   Task few_at_once(const NodePairs& pairs, std::string_view what, double seconds);
+  bool seldom_crowded(const Inference& inference) const;
   void fit_room(const NodePairs& pairs, const Inference& inference);
   NodePairs next_pairs(const Inference& inference, bool more);
   std::vector<char> taken_by_the_dead() const;
@@ -129,6 +130,7 @@ class Planner {
   // What a one-way test should tell next; nullopt: nothing, or none is possible.
   std::optional<OneWayTest> node_for_one_way(const Inference& inference) const;
   std::optional<OneWayTest> path_for_one_way(const Inference& inference) const;
+  bool many_both_ways(const Inference& inference) const;
   bool undecided_alone(int node, const Inference& inference) const;
   bool unsteady_alone(int node, const Inference& inference) const;
   Task play_one_way(const OneWayTest& pair, Bytes hop);
@@ -171,6 +173,9 @@ class Planner {
   // times, of which so many are expected of chance.
   bool takes_longer(const Inference& inference,
                     double chance_of_leaves = std::numeric_limits<double>::infinity());
+  bool make_longer(double times);  // false: it is as long as it may be
+  // Beside those that are proven.
+  bool another_is_slow(const Inference& inference) const;
 
   // co_await Suspended{...}: until the experiment was made. co_await Ended{}: for ever.
   struct Suspended {

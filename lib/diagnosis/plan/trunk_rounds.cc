@@ -337,7 +337,7 @@ TrunkRounds::Separation TrunkRounds::separate(const std::vector<int>& open,
   std::vector<char> is_open(std::size_t(c_.all()), 0);
   for (const int e : open) is_open[std::size_t(e)] = 1;
   std::map<int, std::set<int>> always;  // by open element: the others that all hops over it cross
-  std::vector<int> others, crossed;  // of a hop: what it crosses that is open, too; trunks
+  std::vector<int> others, crossed;     // of a hop: what it crosses that is open, too; trunks
   const auto look_at = [&](int e, int source, int destination, int rail) {
     others.clear();
     const auto add = [&](int other) {

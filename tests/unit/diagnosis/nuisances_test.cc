@@ -1,4 +1,5 @@
 // What healthy fleets have, and what is told of it: others' traffic, generations, ports that differ.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,6 +83,66 @@ TEST(Generations, AreToldAndAccuseNobody) {
     }
 }
 
+struct Known : Wires {
+  using Wires::Wires;
+  std::vector<double> ports;
+  Structure structure() const override {
+    Structure out;
+    out.port_rates = ports;
+    return out;
+  }
+};
+
+// Of which somebody said what their links carry: one finding, with its members.
+TEST(Generations, BelowADeclaredRateAreAWarning) {
+  for (const int nodes : {4, 8, 16})
+    for (const int slow : {nodes / 4, nodes / 2}) {
+      Wires wires(nodes, std::uint64_t(nodes));
+      for (int node = 0; node < slow; ++node)
+        wires.sends[std::size_t(node)] *= 0.6, wires.receives[std::size_t(node)] *= 0.6;
+      const Diagnosis d = wires.check(true);
+      if (slow < 2) {
+        EXPECT_EQ(accused(d), Names{"node node0"}) << explain(d);
+        continue;
+      }
+      EXPECT_EQ(d.verdict, Verdict::degraded) << explain(d);
+      ASSERT_EQ(d.findings.size(), 1u) << explain(d);
+      EXPECT_EQ(d.findings[0].kind, FindingKind::mixed_generations);
+      EXPECT_NEAR(d.findings[0].ratio.value_or(0), 0.6, 0.03);
+    }
+}
+
+TEST(Generations, ThatPortsTellOfAreNoneOfADeclaredRatesFault) {
+  Known wires(8, 4);
+  wires.ports.assign(8, 12.5e9);
+  for (int node = 0; node < 4; ++node)
+    wires.sends[std::size_t(node)] *= 0.5, wires.receives[std::size_t(node)] *= 0.5,
+        wires.ports[std::size_t(node)] = 6.25e9;
+  const Diagnosis d = wires.check(true);
+  EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
+  // Ports of one rate, of which half carry less: no generation.
+  wires.ports.assign(8, 12.5e9);
+  EXPECT_EQ(accused(wires.check(true)), (Names{"node node0", "node node1", "node node2", "node node3"}))
+      << explain(wires.check(true));
+}
+
+// Each needs its directions told apart, one pair at a time: that must not take the time in which all of them
+// are measured again.
+TEST(ManyNodes, ThatAreSlowBothWaysAreAllNamed) {
+  for (const auto& [nodes, slow] : {std::pair(8, 2), {8, 4}, {16, 4}, {16, 8}, {32, 8}})
+    for (const double share : {0.5, 0.8}) {
+      Known wires(nodes, std::uint64_t(nodes + slow));
+      wires.ports.assign(std::size_t(nodes), 12.5e9);
+      Names expected;
+      for (int node = 0; node < slow; ++node) {
+        wires.sends[std::size_t(node)] *= share, wires.receives[std::size_t(node)] *= share;
+        expected.push_back("node node" + std::to_string(node));
+      }
+      EXPECT_THAT(accused(wires.check(true)), testing::UnorderedElementsAreArray(expected))
+          << nodes << " " << slow << " " << share << explain(wires.check(true));
+    }
+}
+
 TEST(Generations, ASlowSideIsHeldToItsOwn) {
   Wires wires(8, 3);
   for (int node = 0; node < 4; ++node)
@@ -99,16 +160,6 @@ TEST(Generations, OneNodeAloneIsNone) {
   wires.sends[3] *= 0.5, wires.receives[3] *= 0.5;
   EXPECT_EQ(accused(wires.check(false)), Names{"node node3"}) << explain(wires.check(false));
 }
-
-struct Known : Wires {
-  using Wires::Wires;
-  std::vector<double> ports;
-  Structure structure() const override {
-    Structure out;
-    out.port_rates = ports;
-    return out;
-  }
-};
 
 // But where its ports say so.
 TEST(Generations, AreWhatPortsSayTheyAre) {
