@@ -7,6 +7,7 @@
 
 #include "base/hostlist.h"
 #include "diagnosis/findings/conclusion.h"
+#include "diagnosis/findings/confidence.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -71,7 +72,7 @@ void Conclusion::add_parts() {
     f.measured = BytesPerSecond(best);
     f.expected = BytesPerSecond(usual);
     f.ratio = all.ratio;
-    f.confidence = confidence(all);
+    f.confidence = confidence(part.type, all.ratio);
     std::vector<Quantity> values = {{"pairs", double(part.pairs.size())},
                                     {"rate_Bps", best},
                                     {"readings", double(part.readings.size())},
@@ -108,7 +109,7 @@ void Conclusion::add_parts() {
     f.measured = BytesPerSecond(rail->rate);
     f.expected = BytesPerSecond(rail->usual);
     f.ratio = rail->rate / rail->usual;
-    f.confidence = 0.9;
+    f.confidence = confidence(ScopeType::rail, *f.ratio);
     f.evidence.push_back(
         {StatementKind::rail_rate,
          {},
@@ -162,7 +163,7 @@ void Conclusion::add_late() {
     f.scope.subject = node(late.node);
     if (late.peer >= 0) f.scope.peer = late.peer, f.scope.peer_name = node(late.peer);
     f.ratio = late.usual / late.latency;
-    f.confidence = 0.9;
+    f.confidence = sure_of_late;
     f.evidence = {
         {StatementKind::round_trip,
          {},

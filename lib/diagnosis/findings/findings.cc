@@ -7,6 +7,7 @@
 
 #include "base/statistics.h"
 #include "diagnosis/findings/conclusion.h"
+#include "diagnosis/findings/confidence.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -295,11 +296,8 @@ void Conclusion::add_finding(const Group& group) {
   f.measured = BytesPerSecond(worst.best * c_.inference.generation(worst));
   f.expected = BytesPerSecond(reference_ * c_.inference.generation(worst));
   f.ratio = worst.ratio;
-  f.confidence = 1;
-  for (const Suspect* s : group) {
-    f.confidence = std::min(f.confidence, confidence(*s));
-    add_evidence(*s, f);
-  }
+  f.confidence = confidence(f.scope.type, worst.ratio, group);
+  for (const Suspect* s : group) add_evidence(*s, f);
   if (group.size() == 1) add_other_side(worst, f);
   add_rails(f);
   f.next = worst.type == ScopeType::node ? Statement(StatementKind::look_at_program, {f.scope.subject.node})

@@ -75,7 +75,7 @@ struct Finding {
   std::optional<BytesPerSecond> measured;  // best of all readings: disturbances only ever lower them
   std::optional<BytesPerSecond> expected;
   std::optional<double> ratio;
-  double confidence = 0;  // 0..1, see confidence() in inference.h
+  double confidence = 0;  // 0..1, see confidence.h
   std::vector<Statement> evidence;
   Statement impact;
   Statement next;         // what to do

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "diagnosis/findings/combine.h"
+#include "diagnosis/findings/confidence.h"
 #include "diagnosis/infer/inference.h"
 
 namespace ringtrue::diagnosis {
@@ -44,8 +45,8 @@ Finding finding_of(const MeasuredTrunks& m, const SlowTrunks& slow, const Thresh
   f.expected = BytesPerSecond(m.reference);
   f.ratio = slow.best / m.reference;
   f.severity = *f.ratio < thresholds.critical ? Severity::critical : Severity::warning;
-  f.confidence = confidence(*f.ratio, slow.best, slow.rates);
-  if (slow.at < 0 && !slow.cable && slow.trunks.size() > 1) f.confidence *= 0.7;
+  f.confidence = confidence(f.scope.type, *f.ratio);
+  if (slow.at < 0 && !slow.cable && slow.trunks.size() > 1) f.confidence *= with_alternative;
   f.evidence = {{StatementKind::over_trunk,
                  {},
                  {{"pairs", slow.pairs.size()},

@@ -482,20 +482,12 @@ double spread(const Suspect& s) {
   return spread(s.best, rates_of(s));
 }
 
-double confidence(double ratio, double best, const std::vector<double>& rates) {
+double prominence(const Suspect& s) {
+  const std::vector<double> rates = rates_of(s);
   const auto agreeing =
-      std::count_if(rates.begin(), rates.end(), [&](double rate) { return rate >= best * 0.95; });
-  const double gap = std::max(0.0, 1 - ratio);
-  return (1 - std::ldexp(1.0, -int(agreeing))) * gap / (gap + spread(best, rates) + 0.02);
-}
-
-double confidence(const Suspect& s) {
-  if (s.readings.empty()) return 0;
-  double value = confidence(s.ratio, s.best, rates_of(s));
-  if (s.alternative) value *= 0.7;
-  if (std::all_of(s.readings.begin(), s.readings.end(), [](const Reading& r) { return r.cpu_busy > 0.9; }))
-    value *= 0.8;
-  return std::clamp(value, 0.0, 1.0);
+      std::count_if(rates.begin(), rates.end(), [&](double rate) { return rate >= s.best * 0.95; });
+  const double gap = std::max(0.0, 1 - s.ratio);
+  return (1 - std::ldexp(1.0, -int(agreeing))) * gap / (gap + spread(s.best, rates) + 0.02);
 }
 
 }  // namespace ringtrue::diagnosis

@@ -174,12 +174,9 @@ Inference infer(const Readings& readings, const Readings& alone, std::optional<d
 std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, const Inference& inference,
                                                     const Thresholds& thresholds);
 
-// k readings within 5 % of the best, gap g = 1 - ratio, spread s = 1 - median / best:
-//   (1 - 2^-k) g / (g + s + 0.02), times 0.7 where another explanation exists, times 0.8 where processors
-// were busier than 90 % in all of the readings.
-double confidence(const Suspect& suspect);
-// The first factor and the second, of readings of which `best` is the best.
-double confidence(double ratio, double best, const std::vector<double>& rates);
+// How far a suspect that is not proven stands out, 0..1: of k readings within 5 % of the best, with the gap
+// g = 1 - ratio and the spread s = 1 - median / best, (1 - 2^-k) g / (g + s + 0.02).
+double prominence(const Suspect& suspect);
 // 1 - median / best of its readings; 0 of none.
 double spread(const Suspect& suspect);
 

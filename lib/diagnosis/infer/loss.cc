@@ -7,6 +7,7 @@
 #include <set>
 
 #include "diagnosis/findings/combine.h"
+#include "diagnosis/findings/confidence.h"
 #include "run/counter_window.h"
 #include "topology/counters.h"
 
@@ -284,7 +285,7 @@ void add_losses(const Losses& losses, const Windows& windows, const Rails& rails
     f.ratio = seen_pace.share();
   }
   f.scope = scope;
-  f.confidence = std::clamp(culprit->inside.lost / all.lost, 0.0, 1.0) * (culprit->alternative ? 0.7 : 1);
+  f.confidence = sure_of_loss * (culprit->alternative ? with_alternative : 1);
   f.evidence = std::move(evidence);
   f.impact = StatementKind::sent_again;
   f.next = {tcp ? StatementKind::look_at_cable : StatementKind::look_at_rdma_cable,

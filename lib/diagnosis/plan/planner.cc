@@ -164,7 +164,7 @@ void Planner::note_confirmed(const Inference& inference) {
   const auto name = [&](int node) { return node < 0 ? std::string() : now.nodes[std::size_t(node)]; };
   for (const Suspect& s : inference.suspects) {
     if (s.confirmed) continue;
-    candidates.push_back({{s.type, s.node, s.peer, {name(s.node)}, name(s.peer)}, confidence(s), false});
+    candidates.push_back({{s.type, s.node, s.peer, {name(s.node)}, name(s.peer)}, prominence(s), false});
   }
   options_.on_suspects(candidates);
 }
