@@ -123,3 +123,30 @@ for _node, _side, _percent in ((3, "egress", 50), (6, "ingress", 80), (1, "egres
         register(f"slow-wire/busy-core-node{_node}-{_side}-{_percent}{'-rated' if _rated else ''}",
                  slow_side(_node, _side, _percent, _rated, busy=True),
                  quick=(_node, _rated) == (3, True))
+
+
+def many_nodes(nodes, percent, rated):
+    """Several nodes are slow alike, both ways: each of them is named, or the part of the fleet that they are."""
+    def run(lab):
+        for node in nodes:
+            lab.network.degrade(node, RATE * percent / 100, "both")
+        outcome = check(lab, rated, timeout=90)
+        names = {f"node{node}" for node in nodes}
+        parts = [f for f in outcome.data["findings"] if f["kind"] == "mixed-generations"]
+        if parts:
+            told = "".join(e if isinstance(e, str) else str(e) for e in parts[0]["evidence"])
+            expect(all(name in told for name in names), f"not all of {names} are told of in {told}", outcome)
+            expect(outcome.data["verdict"] == ("degraded" if rated else "healthy"),
+                   f"verdict {outcome.data['verdict']}", outcome)
+        else:
+            expect({node for _, node, _ in blamed(outcome.data)} == names, f"{blamed(outcome.data)} are named", outcome)
+            expect(outcome.data["verdict"] == "faulty", f"verdict {outcome.data['verdict']}", outcome)
+        expect(outcome.seconds < 40, f"took {outcome.seconds:.1f} s, not under 40", outcome)
+
+    return run
+
+
+for _name, _nodes, _percent in (("quarter", (2, 5), 50), ("half", (0, 3, 5, 6), 50), ("half-mild", (1, 2, 4, 7), 80)):
+    for _rated in (True, False):
+        register(f"slow-wire/{_name}-both{'-rated' if _rated else ''}", many_nodes(_nodes, _percent, _rated),
+                 quick=(_name, _rated) == ("half", True))
