@@ -34,6 +34,21 @@ TEST(Cases, AreTheSameForTheSameSeedAlone) {
             "others; no rate told; slow-node@node9:share=16.6903923%");
 }
 
+TEST(Cases, HaveAQuarterOrHalfOfTheNodesFaultyWhereNamed) {
+  for (const int part : {4, 2}) {
+    Limits limits;
+    limits.kinds = {*find_kind(part == 4 ? "quarter" : "half")};
+    limits.max_nodes = 64;
+    for (std::uint64_t k = 1; k < 80; k += 2) {
+      const Case c = draw_case(3, k, limits);
+      std::set<int> nodes;
+      for (const sim::FabricFault& fault : c.world.fabric.faults) nodes.insert(fault.place.node);
+      EXPECT_EQ(int(nodes.size()), c.world.fabric.nodes / part) << c.text();
+      EXPECT_TRUE(part == 4 || c.link_rate) << c.text();
+    }
+  }
+}
+
 TEST(Cases, AreHalfHealthyOfEveryKindAndSizeAndCanBePlayed) {
   Limits limits;
   limits.weights = Weights::even;
@@ -60,7 +75,7 @@ TEST(Cases, AreHalfHealthyOfEveryKindAndSizeAndCanBePlayed) {
     leaves += f.leaf > 0;
     told += c.link_rate.has_value();
   }
-  EXPECT_EQ(kinds_seen.size(), kinds().size());
+  for (const Kind& kind : kinds()) EXPECT_EQ(kinds_seen.contains(kind.name), !kind.named_only) << kind.name;
   for (const auto& [kind, count] : kinds_seen) EXPECT_GT(count, 50) << kind;
   ASSERT_EQ(doublings.size(), 9u);
   for (const auto& [doubling, count] : doublings) EXPECT_GT(count, cases / 20) << (2 << doubling);
