@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t max_busy_nodes = 8;  // named, the busiest
 constexpr double worth_telling = 0.95;     // of the declared rate, that most reach
-constexpr double may_be_declared_wrong = 0.75;
+constexpr double may_be_declared_wrong = 0.8;
 
 // What a hop is to carry (bytes/s).
 double attainable(const Expected& expected, double reference) {
