@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,6 +79,7 @@ struct Evidence {
     bool confirming = false, screening = false;
   };
   std::vector<OverTrunks> over_trunks;
+  std::shared_ptr<const NodeRoutes> routes;  // of `crossings`
   std::optional<Crossings> crossings;
   TrunkInference trunks;
   std::vector<int> same;  // by element, the one that stands for all that no hop tells from it

@@ -35,7 +35,8 @@ Planner::Planner(Evidence& evidence, Structure told, const Options& options, int
   }
   if (fabric_.port_rates.size() != std::size_t(n_)) fabric_.port_rates.clear();
   if (fabric_.routes && fabric_.routes->nodes() != n_) fabric_.routes = nullptr;
-  if (fabric_.routes && between_neighbours(fabric_, n_)) seen_.crossings.emplace(*fabric_.routes);
+  if (fabric_.routes && between_neighbours(fabric_, n_))
+    seen_.routes = fabric_.routes, seen_.crossings.emplace(*seen_.routes);
   groups_ = groups_of(fabric_, n_);
   all_.resize(std::size_t(n_));
   std::iota(all_.begin(), all_.end(), 0);

@@ -29,6 +29,8 @@ class Planner {
   // `told`: what is known of the fabric. `ranks_a_node`: Measurer::ranks_a_node(). Files what is measured in
   // `evidence`, which outlives it.
   Planner(Evidence& evidence, Structure told, const Options& options, int ranks_a_node);
+  Planner(const Planner&) = delete;
+  Planner& operator=(const Planner&) = delete;
 
   // The next experiment, the same until it is answered; nullptr: enough was seen, or the check ends with an
   // error (Evidence::error).
