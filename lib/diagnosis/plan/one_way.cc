@@ -45,11 +45,13 @@ std::optional<Planner::OneWayTest> Planner::path_for_one_way(const Inference& in
   return OneWayTest{next->node, next->peer};
 }
 
-// Whether so many nodes look slow both ways that several one-way tests of each would take all the time.
+// Whether so many nodes look slow both ways, by more than scatter, that several one-way tests of each would
+// take all the time.
 bool Planner::many_both_ways(const Inference& inference) const {
   constexpr int few = 2;
-  const double good = inference.thresholds.warning * inference.reference.rate;
-  const auto slow = [&](const std::optional<double>& side) { return side && *side < good; };
+  if (n_ <= few_nodes) return false;
+  const double low = inference.thresholds.critical * inference.reference.rate;
+  const auto slow = [&](const std::optional<double>& side) { return side && *side < low; };
   return std::ranges::count_if(all_, [&](int x) {
            return slow(inference.sends[std::size_t(x)]) && slow(inference.receives[std::size_t(x)]);
          }) > few;

@@ -197,7 +197,7 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
   // worth more time where another node looks slow for good, too.
   const auto is_steady = [](const Suspect& s) { return s.confirmed && !s.unsteady; };
   const bool steady = std::ranges::any_of(suspects, is_steady);
-  if (steady && another_is_slow(inference)) return make_longer(times);
+  if (steady && n_ > few_nodes && another_is_slow(inference)) return make_longer(times);
   if (steady) return false;
   const auto may_tell = [&](const Suspect& s) {
     if (s.confirmed || s.alone || s.beside_others) return false;
