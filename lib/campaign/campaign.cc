@@ -5,19 +5,21 @@
 #include <optional>
 #include <thread>
 
-#include "diagnosis/check.h"
-
 namespace ringtrue::campaign {
 
-Checked check(const Case& c) {
-  SimMeasurer measurer(c.world);
+diagnosis::Options options_of(const Case& c, const SimMeasurer& measurer) {
   diagnosis::Options options;
   options.link_rate = c.link_rate;
   options.efficiency = *ideal::ethernet_tcp(c.world.fabric.mtu);
   options.seed = c.seed;
   options.budget_at_most = diagnosis::usual_budget_at_most;
-  options.clock = [&] { return measurer.now(); };
-  diagnosis::Diagnosis diagnosis = diagnosis::run_check(measurer, options);
+  options.clock = [&measurer] { return measurer.now(); };
+  return options;
+}
+
+Checked check(const Case& c) {
+  SimMeasurer measurer(c.world);
+  diagnosis::Diagnosis diagnosis = diagnosis::run_check(measurer, options_of(c, measurer));
   return {std::move(diagnosis), measurer.runs_with_faults() > 0};
 }
 

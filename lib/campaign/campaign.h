@@ -7,6 +7,7 @@
 
 #include "campaign/cases.h"
 #include "campaign/scope.h"
+#include "diagnosis/check.h"
 #include "diagnosis/findings/report.h"
 
 namespace ringtrue::campaign {
@@ -33,6 +34,8 @@ struct Checked {
   bool faults_were_there = true;  // in one run at least: otherwise the fleet was healthy for that long
 };
 
+// How a case is checked: in the measurer's time, which outlives them.
+diagnosis::Options options_of(const Case& c, const SimMeasurer& measurer);
 // Checks one case.
 Checked check(const Case& c);
 // Faults that were away throughout count as none.

@@ -23,12 +23,7 @@ struct Taken {
 
 Taken time_check(const campaign::Case& c) {
   campaign::SimMeasurer measurer(c.world);
-  diagnosis::Options options;
-  options.link_rate = c.link_rate;
-  options.efficiency = *ideal::ethernet_tcp(c.world.fabric.mtu);
-  options.seed = c.seed;
-  options.budget_at_most = diagnosis::usual_budget_at_most;
-  options.clock = [&] { return measurer.now(); };
+  const diagnosis::Options options = options_of(c, measurer);
   std::vector<std::string> names;
   for (int i = 0; i < measurer.nodes(); ++i) names.push_back(measurer.name(i));
   diagnosis::Evidence evidence(std::move(names), options.segment);
