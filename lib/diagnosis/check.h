@@ -55,7 +55,7 @@ enum class PathCoverage {
 // What is suspected while a check goes on.
 struct Candidate {
   Scope scope;
-  double confidence = 0;   // 0..1, of one that is not: prominence() in inference.h
+  double confidence = 0;   // 0..1; where not confirmed: prominence() in inference.h
   bool confirmed = false;  // it would be a finding if the check ended now
 };
 

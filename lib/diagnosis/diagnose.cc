@@ -49,6 +49,16 @@ Expected expected(const Evidence& evidence, const Standards& standards, const Re
                      : fmt::format("upper median of what {} nodes send and receive at their best", nodes)};
 }
 
+// What findings are added to.
+Diagnosis nothing_found(const Evidence& evidence, const Standards& standards, const Inference& inference) {
+  Diagnosis out;
+  out.nodes = evidence.names;
+  out.rails = evidence.rails;
+  out.ring_busbw = evidence.ring_busbw;
+  out.expected = expected(evidence, standards, inference.reference);
+  return out;
+}
+
 // Hints that nothing was measured for.
 void add_seen_once(const Evidence& evidence, const Inference& inference, Diagnosis& to) {
   const auto& slowest = evidence.slowest_hop;
@@ -98,11 +108,7 @@ Inference infer(const Evidence& evidence, const Structure& fabric, const Standar
 
 Diagnosis found_so_far(const Evidence& evidence, const Structure& fabric, const Standards& standards,
                        const Inference& inference) {
-  Diagnosis out;
-  out.nodes = evidence.names;
-  out.rails = evidence.rails;
-  out.ring_busbw = evidence.ring_busbw;
-  out.expected = expected(evidence, standards, inference.reference);
+  Diagnosis out = nothing_found(evidence, standards, inference);
   conclude(measured(evidence, fabric, inference), out);
   if (evidence.crossings) add_trunks(evidence, inference, standards.thresholds, out);
   return out;
@@ -110,16 +116,12 @@ Diagnosis found_so_far(const Evidence& evidence, const Structure& fabric, const 
 
 Diagnosis diagnose(const Evidence& evidence, const Structure& fabric, const Standards& standards) {
   const Inference inference = infer(evidence, fabric, standards);
-  Diagnosis out;
-  out.nodes = evidence.names;
-  out.rails = evidence.rails;
+  Diagnosis out = nothing_found(evidence, standards, inference);
   out.counters = evidence.counters;
-  out.ring_busbw = evidence.ring_busbw;
   out.runs = evidence.runs;
   out.cost = evidence.cost;
   out.error = evidence.error;
   out.not_checked = evidence.not_checked;
-  out.expected = expected(evidence, standards, inference.reference);
   const int n = int(out.nodes.size());
   if (n < 2) out.not_checked.push_back({StatementKind::no_wire, {}, {{"members", n}}});
   if (n == 2 && !standards.link_rate && !out.error)

@@ -162,8 +162,6 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
   return s;
 }
 
-// Hops may share links with others, some rails of them or all. Looked at is the rail on which it does worst,
-// and of readings with near partners and with others those that are seldom low with others.
 // Of the rounds of all ports at once, in which it was as low: by chance. They tell something where others
 // hardly slow one another in them.
 double Significance::chance_of_screening(const Suspect& side, double low) const {
@@ -186,6 +184,8 @@ double Significance::chance_of_screening(const Suspect& side, double low) const 
                                                            : chance_of(low_others / all, int(runs.size()));
 }
 
+// Hops may share links with others, some rails of them or all. Looked at is the rail on which it does worst,
+// and of readings with near partners and with others those that are seldom low with others.
 std::optional<Suspect> Significance::test_untold(Suspect s, std::vector<Reading> list, double limit,
                                                  int partners_needed) const {
   if (list.empty()) return std::nullopt;

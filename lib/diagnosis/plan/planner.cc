@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <numeric>
 #include <set>
 
@@ -184,7 +182,7 @@ void Planner::fit_budget() {
 }
 
 bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) {
-  constexpr double times = 2, worth_longer = 1, worth_longer_of_more = 0.01;  // such sides expected of chance
+  constexpr double worth_longer = 1, worth_longer_of_more = 0.01;  // such sides expected of chance
   const auto& suspects = inference.suspects;
   const bool proven = !seen_.dead.empty() || std::ranges::any_of(suspects, &Suspect::confirmed);
   // Once something is proven, only what may be more of the same.
@@ -197,8 +195,7 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
   // worth more time where another node looks slow for good, too.
   const auto is_steady = [](const Suspect& s) { return s.confirmed && !s.unsteady; };
   const bool steady = std::ranges::any_of(suspects, is_steady);
-  if (steady && n_ > few_nodes && another_is_slow(inference)) return make_longer(times);
-  if (steady) return false;
+  if (steady) return n_ > few_nodes && another_is_slow(inference) && make_longer();
   const auto may_tell = [&](const Suspect& s) {
     if (s.confirmed || s.alone || s.beside_others) return false;
     if (proven && !of_proven(s)) return false;
@@ -207,7 +204,7 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
     return proven ? s.chance_of_it < worth_longer_of_more : deep || s.chance_of_it < worth_longer;
   };
   const bool open = (chance_of_leaves < worth_longer && !proven) || std::ranges::any_of(suspects, may_tell);
-  return open && make_longer(times);
+  return open && make_longer();
 }
 
 bool Planner::another_is_slow(const Inference& inference) const {
@@ -223,7 +220,8 @@ bool Planner::another_is_slow(const Inference& inference) const {
   return !open.empty();
 }
 
-bool Planner::make_longer(double times) {
+bool Planner::make_longer() {
+  constexpr double times = 2;
   const double longer = std::min(times * options_.budget.value, options_.budget_at_most.value);
   if (longer <= options_.budget.value) return false;
   options_.budget = Seconds(longer);
