@@ -52,14 +52,18 @@ constexpr double most_that_change = 0.25;  // of ways, from one trace to the nex
 // The ways of the connections that will be measured, as far as routers tell. What keeps them from being known
 // costs the check no more than what it is then not told.
 void trace_ways(const Carrier& carrier, RunMeasurer& measurer, std::vector<std::string>& notes) {
-  if (carrier.transport != run::Transport::tcp) {
-    notes.emplace_back(
-        "routes were not traced: data goes over RDMA; use --transport tcp, or give forwarding tables");
-    return;
-  }
   auto ways = measurer.trace();
   if (!ways) {
     notes.push_back("routes were not traced: " + ways.error().text());
+    return;
+  }
+  const bool silent = std::none_of(ways->begin(), ways->end(),
+                                   [](const run::Way& way) { return way.known || !way.routers.empty(); });
+  if (carrier.transport == run::Transport::verbs && silent) {
+    notes.emplace_back(
+        "routes were not traced: InfiniBand has no routers to ask, and of RoCE only adapters that take their "
+        "source port from the flow label can be traced, over one rail; use --transport tcp, or give "
+        "forwarding tables");
     return;
   }
   // Routers that choose by more than addresses and ports show it when asked again at once.

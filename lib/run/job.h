@@ -62,7 +62,9 @@ struct Job {
   // `iterations` times; a rank for each node.
   bool gpu_limits = false;
   std::uint64_t run = 0;  // counts the runs of a lease: datagrams of one are signed for no other
-  bool trace = false;     // the ways of hops over TCP, on connections that are made anew for that
+  // The ways of hops: over TCP on connections that are made anew for that, over RoCE from source ports that
+  // are then kept.
+  bool trace = false;
   // Instead of a run: whether those that its data would go between reach each other, over TCP.
   bool reach = false;
   std::string reference;  // device: "nccl": its allreduce as well, on the same buffers; empty: none

@@ -218,11 +218,16 @@ Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& 
     }
   if (job_.reach) return reach(wanted, deadline);
   if (tcp_ && !wanted.empty()) {
-    if (const auto traced = trace(wanted, deadline); !traced) return traced;
+    const bool over_rdma = job_.transport == run::Transport::verbs;
+    if (job_.trace && !over_rdma)
+      if (const auto traced = trace_connections(wanted, deadline); !traced) return traced;
+    if (job_.trace && over_rdma && verbs_) verbs_->pin_ports();
     const auto connected = tcp_->connect(
         wanted, [this] { return over(); }, deadline);
     if (!connected) return connected;
     if (const auto met = meet(processes, deadline); !met) return met;
+    if (job_.trace && over_rdma)
+      if (const auto traced = trace_flows(deadline); !traced) return traced;
   }
   if (uses_udp_) udp_->begin_run(faults_, collective::max_packet(job_.call), job_.run);
 
@@ -272,20 +277,44 @@ Result<void> HostSession::connect(const std::vector<std::vector<run::Address>>& 
 }
 
 // The first lane's: others are other connections, whose ways may be other ones.
-Result<void> HostSession::trace(const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted,
-                                Deadline deadline) {
-  if (!job_.trace) return {};
+Result<void> HostSession::trace_connections(
+    const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted, Deadline deadline) {
   auto first = wanted;
   std::erase_if(first, [](const auto& each) { return each.first.lane != 0; });
   auto ways = tcp_->trace(
       first, [this] { return over(); }, deadline);
   if (!ways) return tl::unexpected(ways.error());
+  note_ways(*ways);
+  return {};
+}
+
+// All lanes of a hop have one label, and so one way.
+Result<void> HostSession::trace_flows(Deadline deadline) {
+  std::map<tcp::ConnectionKey, std::unique_ptr<verbs::FlowTrace>> traces;
+  std::map<tcp::ConnectionKey, transport::TracedWay> ways;
+  std::vector<transport::WayTrace*> all;
+  for (const tcp::ConnectionKey& key : over_verbs_) {
+    if (key.lane != 0) continue;
+    ways[key] = {};
+    const auto flow = verbs_->flow(key);
+    if (!flow) continue;
+    auto& trace = traces[key] = std::make_unique<verbs::FlowTrace>(*workers_[0]->loop, *flow);
+    all.push_back(trace.get());
+  }
+  const auto played = transport::play(
+      *workers_[0]->loop, all, [this] { return over(); }, deadline);
+  if (!played) return played;
+  for (const auto& [key, trace] : traces) ways[key] = trace->way();
+  note_ways(ways);
+  return {};
+}
+
+void HostSession::note_ways(const std::map<tcp::ConnectionKey, transport::TracedWay>& ways) {
   for (const Rank rank : mine_)
     for (const collective::Edge& edge : edges_[rank]) {
-      const auto way = ways->find(connection_key(rank, edge));
-      if (way != ways->end()) ways_.push_back({rank, edge.peer, way->second.known, way->second.routers});
+      const auto way = ways.find(connection_key(rank, edge));
+      if (way != ways.end()) ways_.push_back({rank, edge.peer, way->second.known, way->second.routers});
     }
-  return {};
 }
 
 // One connection a pair of processes: ranks of one share its port.

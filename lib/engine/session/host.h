@@ -128,7 +128,10 @@ class HostSession final : public FailureListener {
   Result<void> begin_verbs(std::size_t hops, std::vector<std::string> others);
   void add_rdma(run::RunReport& report) const;
   tcp::ConnectionKey connection_key(Rank rank, const collective::Edge& edge) const;
-  Result<void> trace(const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted, Deadline deadline);
+  Result<void> trace_connections(const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted,
+                                 Deadline deadline);
+  Result<void> trace_flows(Deadline deadline);  // of RDMA
+  void note_ways(const std::map<tcp::ConnectionKey, transport::TracedWay>& ways);
   Result<void> reach(const std::map<tcp::ConnectionKey, transport::PeerAddress>& wanted, Deadline deadline);
   void open_packets(Player& player, Worker& worker, std::size_t place);
   Result<void> open_datagrams(Player& player, Rank peer, const run::Address& address);

@@ -1,10 +1,5 @@
 #include "transport/tcp/syn_trace.h"
 
-#include <linux/errqueue.h>
-#include <netdb.h>
-#include <netinet/icmp6.h>
-#include <netinet/in.h>
-#include <netinet/ip_icmp.h>
 #include <sys/epoll.h>
 
 #include <cerrno>
@@ -12,50 +7,6 @@
 #include <utility>
 
 namespace ringtrue::transport::tcp {
-
-namespace {
-
-constexpr int max_hops = 30;
-// Linux answers a host six times at once and then once a second.
-constexpr std::int64_t patience_ns = 1'100'000'000;
-constexpr int max_tries = 4;
-
-bool is_v4(const SocketAddress& address) {
-  return address.storage.ss_family == AF_INET;
-}
-
-void set(int fd, int level, int name, int value) {
-  ::setsockopt(fd, level, name, &value, sizeof value);
-}
-
-// -1: as usual.
-void live_for(int fd, bool v4, int hops) {
-  v4 ? set(fd, IPPROTO_IP, IP_TTL, hops) : set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, hops);
-}
-
-void tell_errors(int fd, bool v4, int yes) {
-  v4 ? set(fd, IPPROTO_IP, IP_RECVERR, yes) : set(fd, IPPROTO_IPV6, IPV6_RECVERR, yes);
-}
-
-std::string host_of(const sockaddr& address, socklen_t size) {
-  char host[NI_MAXHOST];
-  const bool told = ::getnameinfo(&address, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0;
-  return told ? host : "";
-}
-
-}  // namespace
-
-SocketAddress plain(const SocketAddress& address) {
-  if (address.storage.ss_family != AF_INET6 || !address.ipv4()) return address;
-  const auto& in6 = reinterpret_cast<const sockaddr_in6&>(address.storage);
-  SocketAddress out;
-  auto& in = reinterpret_cast<sockaddr_in&>(out.storage);
-  in.sin_family = AF_INET;
-  in.sin_port = in6.sin6_port;
-  std::memcpy(&in.sin_addr, in6.sin6_addr.s6_addr + 12, sizeof in.sin_addr);
-  out.size = sizeof in;
-  return out;
-}
 
 SynTrace::SynTrace(Loop& loop, Ends ends) : loop_(loop), ends_(std::move(ends)) {}
 
@@ -85,13 +36,13 @@ void SynTrace::end(std::string why) {
 
 void SynTrace::attempt() {
   drop();
-  const bool v4 = is_v4(ends_.from);
+  const bool v4 = ends_.from.ipv4();
   fd_ = OwnedFd(::socket(ends_.from.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd_) return end(std::strerror(errno));
-  set(fd_.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (ends_.shares_port) set(fd_.get(), SOL_SOCKET, SO_REUSEPORT, 1);
-  if (hops_ > 0) live_for(fd_.get(), v4, hops_);
-  tell_errors(fd_.get(), v4, hops_ > 0);
+  set_option(fd_.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (ends_.shares_port) set_option(fd_.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+  if (hops_ > 0) set_time_to_live(fd_.get(), v4, hops_);
+  tell_packet_errors(fd_.get(), v4, hops_ > 0);
   const auto* from = reinterpret_cast<const sockaddr*>(&ends_.from.storage);
   const auto* to = reinterpret_cast<const sockaddr*>(&ends_.to.storage);
   if (auto watched = loop_.watch(fd_.get(), 0, this); !watched) return end(watched.error().what);
@@ -100,12 +51,12 @@ void SynTrace::attempt() {
     return errno == ECONNREFUSED && !ends_.listens ? (void)(way_.known = true, end("refused"))
                                                    : end(std::strerror(errno));
   loop_.change(fd_.get(), EPOLLOUT, this);
-  if (hops_ > 0) timer_ = loop_.at(now_ns() + patience_ns, [this] { silent(); });
+  if (hops_ > 0) timer_ = loop_.at(now_ns() + hop_patience_ns, [this] { silent(); });
 }
 
 void SynTrace::silent() {
   if (over_) return;
-  ++tries_ < max_tries ? attempt() : give_up();
+  ++tries_ < max_tries_per_hop ? attempt() : give_up();
 }
 
 void SynTrace::give_up() {
@@ -116,36 +67,15 @@ void SynTrace::give_up() {
 }
 
 std::optional<std::string> SynTrace::router() {
-  alignas(cmsghdr) char control[512];
-  char payload[1];
-  iovec into{payload, sizeof payload};
-  msghdr message{};
-  message.msg_iov = &into;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (::recvmsg(fd_.get(), &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return std::nullopt;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
-    const bool v4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR;
-    const bool v6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR;
-    const std::size_t name = v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if ((!v4 && !v6) || c->cmsg_len < CMSG_LEN(sizeof(sock_extended_err) + name)) continue;
-    sock_extended_err error;
-    std::memcpy(&error, CMSG_DATA(c), sizeof error);
-    const bool expired = v4 ? error.ee_origin == SO_EE_ORIGIN_ICMP && error.ee_type == ICMP_TIME_EXCEEDED
-                            : error.ee_origin == SO_EE_ORIGIN_ICMP6 && error.ee_type == ICMP6_TIME_EXCEEDED;
-    if (!expired) continue;
-    sockaddr_storage who{};
-    std::memcpy(&who, CMSG_DATA(c) + sizeof error, name);
-    return host_of(reinterpret_cast<const sockaddr&>(who), socklen_t(name));
-  }
-  return std::nullopt;
+  const auto error = next_packet_error(fd_.get());
+  if (!error || error->kind != PacketError::Kind::expired || error->from.empty()) return std::nullopt;
+  return error->from;
 }
 
 void SynTrace::ready(std::uint32_t events) {
   if (over_ || !fd_) return;
   if (hops_ > 0) {
-    if (auto who = router(); who && !who->empty()) {
+    if (auto who = router()) {
       way_.routers.push_back(std::move(*who));
       tries_ = 0;
       if (++hops_ > max_hops) return give_up();
@@ -160,8 +90,8 @@ void SynTrace::ready(std::uint32_t events) {
   if (arrived) {
     way_.known = hops_ > 0;
     if (!ends_.listens) return end("refused");
-    tell_errors(fd_.get(), is_v4(ends_.from), 0);
-    live_for(fd_.get(), is_v4(ends_.from), -1);
+    tell_packet_errors(fd_.get(), ends_.from.ipv4(), false);
+    set_time_to_live(fd_.get(), ends_.from.ipv4(), -1);
     return end({});
   }
   if (hops_ > 0 && error != ECONNREFUSED) return give_up();  // a router says something else

@@ -1,28 +1,20 @@
 // Which routers a connection's packets pass, by attempts to open that very connection: the same addresses and
-// ports, so that routers that hash them choose the same way. Each attempt's SYN may live for one hop more,
-// and the router that drops it says so. Needs no privileges (Linux 5.10 and later queue the router's
-// message).
+// ports, so that routers that hash them choose the same way. Each attempt's SYN may live for one hop more
+// (Linux 5.10 and later queue the router's message for it).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/fd.h"
 #include "transport/address.h"
 #include "transport/loop.h"
+#include "transport/way_trace.h"
 
 namespace ringtrue::transport::tcp {
 
-// What packets from one end of a connection to the other pass.
-struct TracedWay {
-  bool known = false;                // all of it
-  std::vector<std::string> routers;  // their addresses, nearest first, as far as they told
-  bool operator==(const TracedWay&) const = default;
-};
-
-class SynTrace final : public Watcher {
+class SynTrace final : public WayTrace {
  public:
   struct Ends {
     SocketAddress from, to;  // with ports; one family
@@ -34,9 +26,7 @@ class SynTrace final : public Watcher {
   SynTrace(Loop& loop, Ends ends);
   ~SynTrace() override;
 
-  void begin();
-  bool over() const { return over_; }
-  const TracedWay& way() const { return way_; }
+  void begin() override;
   OwnedFd take() { return std::move(fd_); }        // the connection; none: see why()
   const std::string& why() const { return why_; }  // there is no connection
 
@@ -52,16 +42,11 @@ class SynTrace final : public Watcher {
 
   Loop& loop_;
   Ends ends_;
-  TracedWay way_;
   OwnedFd fd_;
   int hops_ = 1;  // that an attempt may live for; 0: all
   int tries_ = 0;
-  bool over_ = false;
   std::string why_;
   Loop::TimerId timer_;
 };
-
-// As a socket of its own family has it: an IPv4 address that stands in an IPv6 one becomes IPv4.
-SocketAddress plain(const SocketAddress& address);
 
 }  // namespace ringtrue::transport::tcp

@@ -53,23 +53,16 @@ OwnedFd hold(const SocketAddress& at) {
   return fd;
 }
 
-}  // namespace
+// Those that a process traces at a time.
+using Traces = std::map<ConnectionKey, std::unique_ptr<SynTrace>>;
 
-Result<void> Transport::play(std::map<ConnectionKey, std::unique_ptr<SynTrace>>& traces,
-                             const std::function<bool()>& stop, Deadline deadline) {
-  for (const auto& [key, trace] : traces) trace->begin();
-  auto next = traces.begin();  // all before it are over
-  loop_.run(
-      [&] {
-        while (next != traces.end() && next->second->over()) ++next;
-        return next == traces.end() || stop();
-      },
-      deadline);
-  if (next == traces.end()) return {};
-  if (deadline.passed())
-    return fail(Cause::deadline, "the ways were not traced in time", {}, "raise --deadline");
-  return fail(Cause::cancelled, "cancelled while ways were traced");
+std::vector<WayTrace*> all_of(const Traces& traces) {
+  std::vector<WayTrace*> out;
+  for (const auto& [key, trace] : traces) out.push_back(trace.get());
+  return out;
 }
+
+}  // namespace
 
 Result<std::map<ConnectionKey, TracedWay>> Transport::trace(
     const std::map<ConnectionKey, PeerAddress>& wanted, const std::function<bool()>& stop,
@@ -108,7 +101,7 @@ Result<std::map<ConnectionKey, TracedWay>> Transport::trace(
   const auto theirs = exchange(ours, sizeof(std::uint16_t), "ports to trace", stop, deadline);
   if (!theirs) return tl::unexpected(theirs.error());
 
-  std::map<ConnectionKey, std::unique_ptr<SynTrace>> traces;
+  Traces traces;
   for (const auto& [key, peer] : wanted) {
     if (calls(key)) continue;
     const auto& said = theirs->at(settling(key)).bytes;
@@ -122,7 +115,7 @@ Result<std::map<ConnectionKey, TracedWay>> Transport::trace(
   // For as long as it takes: whoever else listens on this port would take calls of ours.
   int shared = 1;
   ::setsockopt(listener_.fd.get(), SOL_SOCKET, SO_REUSEPORT, &shared, sizeof shared);
-  const auto played = play(traces, stop, deadline);
+  const auto played = play(loop_, all_of(traces), stop, deadline);
   for (const auto& [key, trace] : traces) ways[key] = trace->way();
   traces.clear();
   shared = 0;
@@ -140,7 +133,8 @@ Result<std::map<ConnectionKey, TracedWay>> Transport::trace(
     held.erase(key);
     traces[key] = std::make_unique<SynTrace>(loop_, SynTrace::Ends{from, far_end(fd), true, false});
   }
-  if (const auto done = play(traces, stop, deadline); !done) return tl::unexpected(done.error());
+  if (const auto done = play(loop_, all_of(traces), stop, deadline); !done)
+    return tl::unexpected(done.error());
   for (const auto& [key, trace] : traces) {
     const std::string& node = wanted.at(key).node;
     ways[key] = trace->way();

@@ -94,8 +94,6 @@ class Transport final : public Watcher {
   Result<void> listen();
   Result<void> await(const std::map<ConnectionKey, PeerAddress>& wanted, const std::function<bool()>& stop,
                      Deadline deadline);
-  Result<void> play(std::map<ConnectionKey, std::unique_ptr<SynTrace>>& traces,
-                    const std::function<bool()>& stop, Deadline deadline);
   Result<void> go_on(Trial& trial, double seconds);
   void drop_calls();  // of ours, that are unproven
   void established(const ConnectionKey& key, OwnedFd fd);

@@ -28,7 +28,8 @@ struct DeviceLimits {
   int completions = 0;                              // per completion queue
   int shared_queues = 0, shared_work_requests = 0;  // 0: no shared receive queues
   bool relaxed_ordering = false;                    // may be asked for; no device says whether it obeys
-  double timestamp_hertz = 0;                       // of completion timestamps; 0: none
+  bool labels_set_ports = false;  // RoCE: the flow label sets UDP's source port (verbs/flow_trace.h)
+  double timestamp_hertz = 0;     // of completion timestamps; 0: none
 };
 
 struct PortState {
@@ -112,6 +113,7 @@ struct Path {
   std::optional<std::array<std::byte, 16>> gid = {};  // the peer's: a global route; always on Ethernet
   int gid_index = 0;                                  // ours
   int traffic_class = 0, service_level = 0, hop_limit = 64;
+  std::uint32_t flow_label = 0;  // 0: the adapter's own
   int min_rnr_timer = 12;
 };
 

@@ -18,6 +18,14 @@ namespace {
 
 constexpr std::size_t max_gids = 4096;
 
+// Drivers of Linux that give queue pairs rdma_get_udp_sport()'s port: mlx5 (from Connect-IB on, part 4113),
+// irdma, hns. Others take one of their own, soft-RoCE for one.
+bool labels_set_ports(const ibv_device_attr& device) {
+  constexpr std::uint32_t mellanox = 0x02c9, intel = 0x8086, huawei = 0x19e5;
+  return (device.vendor_id == mellanox && device.vendor_part_id >= 4113) || device.vendor_id == intel ||
+         device.vendor_id == huawei;
+}
+
 // `table` has a value for each bit, from the lowest; the value of what has that bit alone.
 template <class T, std::size_t n>
 T of_bit(const T (&table)[n], unsigned bit) {
@@ -100,6 +108,7 @@ class RealDevice : public Device {
     limits_.queue_pairs = plain.max_qp;
     limits_.work_requests = plain.max_qp_wr;
     limits_.completions = plain.max_cqe;
+    limits_.labels_set_ports = labels_set_ports(plain);
     limits_.shared_queues = plain.max_srq;
     limits_.shared_work_requests = plain.max_srq_wr;
     limits_.relaxed_ordering = api_.ibv_reg_mr_iova2 != nullptr;

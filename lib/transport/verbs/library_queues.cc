@@ -212,6 +212,7 @@ class RealPair : public QueuePair {
       to.grh.sgid_index = std::uint8_t(path.gid_index);
       to.grh.hop_limit = std::uint8_t(path.hop_limit);
       to.grh.traffic_class = std::uint8_t(path.traffic_class);
+      to.grh.flow_label = path.flow_label;
     }
     return modify(attributes,
                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |

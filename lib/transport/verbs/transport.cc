@@ -267,6 +267,7 @@ Result<void> Transport::accept(const tcp::ConnectionKey& key, const Greeting& pe
       path.gid_index = rail.gid.index;
       path.traffic_class = settings.traffic_class;
       path.service_level = settings.service_level;
+      if (pins(rail, end.ends[r].device)) path.flow_label = flow_label(ours.gid, theirs.gid);
       QueuePair& pair = *end.ends[r].pairs[q].pair;
       if (const auto set = pair.to_ready_to_receive(path); !set) return set;
       const RetryLimits limits{settings.timeout, settings.retry_count, settings.rnr_retry};
@@ -275,6 +276,21 @@ Result<void> Transport::accept(const tcp::ConnectionKey& key, const Greeting& pe
     }
   }
   return {};
+}
+
+bool Transport::pins(const Rail& rail, std::size_t device) const {
+  return pinned_ && rail.port.layer == LinkLayer::ethernet && used_[device]->limits().labels_set_ports;
+}
+
+// Queue pairs of one rail have one label; those of several go several ways.
+std::optional<Flow> Transport::flow(const tcp::ConnectionKey& key) const {
+  const Offered& hop = *offered_.at(key);
+  const auto paired = [](const Offered::End& end) { return end.partner.has_value(); };
+  const auto end = std::find_if(hop.ends.begin(), hop.ends.end(), paired);
+  if (std::count_if(hop.ends.begin(), hop.ends.end(), paired) != 1 || !pins(end->rail, end->device))
+    return std::nullopt;
+  const Greeting::Rail& theirs = hop.theirs.rails[*end->partner];
+  return Flow{end->rail.gid.raw, theirs.gid, theirs.queue_pairs.front().queue_pair};
 }
 
 std::vector<run::RdmaPort> Transport::unpaired(const tcp::ConnectionKey& key) const {

@@ -20,6 +20,7 @@
 #include "transport/tcp/transport.h"
 #include "transport/verbs/channel.h"
 #include "transport/verbs/errors.h"
+#include "transport/verbs/flow_trace.h"
 #include "transport/verbs/greeting.h"
 #include "transport/verbs/library.h"
 #include "transport/verbs/memory.h"
@@ -58,6 +59,11 @@ class Transport {
                          const std::vector<run::RdmaPort>& ports = {});
   // Connects them to the peer's, which mismatch() finds nothing against.
   Result<void> accept(const tcp::ConnectionKey& key, const Greeting& peer);
+  // Hops that are accepted from now on leave from source ports that are the same in all runs, on RoCE and
+  // where the device takes them from the flow label.
+  void pin_ports() { pinned_ = true; }
+  // What an accepted hop sends, where that is one flow of a pinned port.
+  std::optional<Flow> flow(const tcp::ConnectionKey& key) const;
   // Of an accepted hop: this end's ports that the peer has none for.
   std::vector<run::RdmaPort> unpaired(const tcp::ConnectionKey& key) const;
   // Ports whose packets carry no GRH, and so no traffic class.
@@ -88,6 +94,7 @@ class Transport {
   Result<std::vector<std::size_t>> device_indices(const std::vector<Rail>& rails);  // in used_
   Result<Queues*> queues_of(std::size_t device, int thread);
   Result<void> watch(Device& device);
+  bool pins(const Rail& rail, std::size_t device) const;
   std::optional<Ends> ends_of(const std::string& device, std::uint32_t queue_pair) const;
 
   Setup setup_;
@@ -102,6 +109,7 @@ class Transport {
   std::set<run::RdmaPort> ports_;  // that the run's hops go through
   std::set<run::RdmaPort> without_grh_;
   bool failed_ = false;  // the run, by an event
+  bool pinned_ = false;
   std::map<std::string, std::unique_ptr<Events>> events_;
   std::map<std::pair<std::size_t, int>, std::unique_ptr<Queues>> queues_;  // by device and thread
   std::map<tcp::ConnectionKey, std::unique_ptr<Offered>> offered_;

@@ -170,6 +170,35 @@ TEST(VerbsTransport, AHopMayGoThroughPortsOfItsOwn) {
   EXPECT_FALSE(node.offer(3, {{"mlx5_7", 1}}));
 }
 
+TEST(VerbsTransport, AFlowIsKnownWhereItsPortIsPinned) {
+  const auto flow_of = [](std::vector<FakeDevice> devices, bool pinned) {
+    Node node(std::move(devices));
+    EXPECT_TRUE(node.begin(1));
+    if (pinned) node.transport().pin_ports();
+    auto theirs = node.offer(1);
+    EXPECT_TRUE(theirs) << theirs.error().text();
+    for (std::size_t r = 0; r < theirs->rails.size(); ++r)
+      if (theirs->rails[r].layer == LinkLayer::ethernet)
+        theirs->rails[r].gid = fake_gid("10.0.0.9", 0, Gid::Type::roce_v2).raw;
+    EXPECT_TRUE(node.transport().accept(Node::key(1), *theirs));
+    return node.transport().flow(Node::key(1));
+  };
+  const auto pins = [](FakeDevice& device) { device.limits.labels_set_ports = true; };
+  const auto flow = flow_of({limited(pins)}, true);
+  ASSERT_TRUE(flow);
+  EXPECT_EQ(flow->from, fake_gid("10.0.0.1", 0, Gid::Type::roce_v2).raw);
+  EXPECT_EQ(flow->to, fake_gid("10.0.0.9", 0, Gid::Type::roce_v2).raw);
+  EXPECT_NE(flow->queue_pair, 0u);
+  EXPECT_FALSE(flow_of({limited(pins)}, false)) << "the adapter's own port";
+  EXPECT_FALSE(flow_of({fake_roce("rxe0", "10.0.0.1")}, true)) << "it heeds no label";
+  FakeDevice second = limited(pins);
+  second.name = "mlx5_1";
+  EXPECT_FALSE(flow_of({limited(pins), second}, true)) << "several ways";
+  FakeDevice infiniband = fake_infiniband("mlx5_0", 1);
+  pins(infiniband);
+  EXPECT_FALSE(flow_of({infiniband}, true));
+}
+
 TEST(VerbsTransport, DevicesThatComeTogetherAreMadeKnownOnce) {
   std::vector<FakeDevice> devices;
   std::vector<run::RdmaPort> ports;
