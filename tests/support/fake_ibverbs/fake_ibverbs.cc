@@ -123,6 +123,8 @@ int refusal_ = 0;  // errno of ibv_open_device
 ibv_qp* pair_ = nullptr;
 
 int describe(ibv_device_attr& attributes) {
+  attributes.vendor_id = 0x02c9;
+  attributes.vendor_part_id = 4119;  // ConnectX-5
   attributes.phys_port_cnt = 2;
   attributes.max_qp = 1000;
   attributes.max_qp_wr = 2000;
@@ -360,9 +362,10 @@ int ibv_modify_qp(ibv_qp*, ibv_qp_attr* a, int mask) {
   if (a->qp_state == IBV_QPS_RTR) {
     note("mtu {} pair {:#x} sequence {:#x} rnr timer {}", int(a->path_mtu), a->dest_qp_num, a->rq_psn,
          a->min_rnr_timer);
-    note("port {} lid {} sl {} global {} gid ..{:x} index {} hops {} class {}", a->ah_attr.port_num,
+    note("port {} lid {} sl {} global {} gid ..{:x} index {} hops {} class {} flow {}", a->ah_attr.port_num,
          a->ah_attr.dlid, a->ah_attr.sl, a->ah_attr.is_global, a->ah_attr.grh.dgid.raw[15],
-         a->ah_attr.grh.sgid_index, a->ah_attr.grh.hop_limit, a->ah_attr.grh.traffic_class);
+         a->ah_attr.grh.sgid_index, a->ah_attr.grh.hop_limit, a->ah_attr.grh.traffic_class,
+         a->ah_attr.grh.flow_label);
     if (a->dest_qp_num == 0xdead) return ETIMEDOUT;
   }
   if (a->qp_state == IBV_QPS_RTS)

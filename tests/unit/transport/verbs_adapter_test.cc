@@ -68,6 +68,7 @@ TEST_P(VerbsAdapter, DescribesTheDevice) {
   EXPECT_EQ(limits.work_requests, 2000);
   EXPECT_EQ(limits.completions, 3000);
   EXPECT_EQ(limits.shared_queues, 40);
+  EXPECT_TRUE(limits.labels_set_ports);
   EXPECT_EQ(limits.shared_work_requests, 5000);
   EXPECT_EQ(limits.relaxed_ordering, !old());
   EXPECT_EQ(limits.timestamp_hertz, old() ? 0 : 156.25e6);
@@ -229,7 +230,7 @@ TEST_P(VerbsAdapter, ConnectsByLid) {
   ASSERT_TRUE((*pair)->to_ready_to_receive(path));
   EXPECT_STREQ(log(),
                "to state 2 mask 0x129181\nmtu 4 pair 0xabcd sequence 0x123456 rnr timer 12\n"
-               "port 1 lid 99 sl 3 global 0 gid ..0 index 0 hops 0 class 0\n");
+               "port 1 lid 99 sl 3 global 0 gid ..0 index 0 hops 0 class 0 flow 0\n");
   ASSERT_TRUE((*pair)->to_ready_to_send({.timeout = 20, .retry_count = 5, .rnr_retry = 6}, 0xfffffe));
   EXPECT_STREQ(log(), "to state 3 mask 0x12e01\ntimeout 20 retries 5 rnr 6 sequence 0xfffffe\n");
   (*pair)->to_error();
@@ -254,9 +255,11 @@ TEST_P(VerbsAdapter, ConnectsByGid) {
   path.gid->back() = std::byte(0x42);
   path.gid_index = 3;
   path.traffic_class = 106;
+  path.flow_label = 4242;
   ASSERT_TRUE((*pair)->to_ready_to_receive(path));
-  EXPECT_NE(std::string(log()).find("port 2 lid 0 sl 0 global 1 gid ..42 index 3 hops 64 class 106\n"),
-            std::string::npos);
+  EXPECT_NE(
+      std::string(log()).find("port 2 lid 0 sl 0 global 1 gid ..42 index 3 hops 64 class 106 flow 4242\n"),
+      std::string::npos);
   path.queue_pair = 0xdead;
   const auto unreachable = (*pair)->to_ready_to_receive(path);
   ASSERT_FALSE(unreachable);
