@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "transport/verbs/rails.h"
+#include "transport/verbs/library.h"
 
 namespace ringtrue::transport::verbs {
 
@@ -13,22 +13,14 @@ namespace {
 
 constexpr int max_silent_hops = 2;  // beyond them nobody will say anything
 
-SocketAddress address_of(const RawGid& gid, int port) {
+SocketAddress address_of(const IpBytes& gid, int port) {
   SocketAddress out;
-  if (is_ipv4(gid)) {
-    auto& in = reinterpret_cast<sockaddr_in&>(out.storage);
-    in.sin_family = AF_INET;
-    in.sin_port = htons(std::uint16_t(port));
-    std::memcpy(&in.sin_addr, gid.data() + 12, sizeof in.sin_addr);
-    out.size = sizeof in;
-  } else {
-    auto& in6 = reinterpret_cast<sockaddr_in6&>(out.storage);
-    in6.sin6_family = AF_INET6;
-    in6.sin6_port = htons(std::uint16_t(port));
-    std::memcpy(&in6.sin6_addr, gid.data(), sizeof in6.sin6_addr);
-    out.size = sizeof in6;
-  }
-  return out;
+  auto& in6 = reinterpret_cast<sockaddr_in6&>(out.storage);
+  in6.sin6_family = AF_INET6;
+  in6.sin6_port = htons(std::uint16_t(port));
+  std::memcpy(&in6.sin6_addr, gid.data(), gid.size());
+  out.size = sizeof in6;
+  return plain(out);
 }
 
 // A base transport header and the place of its checksum, for routers that hash the queue pair as well:
@@ -42,15 +34,11 @@ std::array<std::uint8_t, 16> packet_to(std::uint32_t queue_pair) {
 }  // namespace
 
 // FNV-1a, folded to 14 bits; 0 would leave the port to the adapter.
-std::uint32_t flow_label(const RawGid& from, const RawGid& to) {
+std::uint32_t flow_label(const IpBytes& from, const IpBytes& to) {
   std::uint32_t hash = 2166136261;
-  for (const RawGid* gid : {&from, &to})
+  for (const IpBytes* gid : {&from, &to})
     for (const std::byte b : *gid) hash = (hash ^ std::to_integer<std::uint32_t>(b)) * 16777619;
   return (hash ^ hash >> 14) % 0x3fff + 1;
-}
-
-std::uint16_t source_port(std::uint32_t flow_label) {
-  return std::uint16_t(0xc000 | ((flow_label & 0x3fff) ^ (flow_label >> 14 & 0x3f)));
 }
 
 FlowTrace::FlowTrace(Loop& loop, const Flow& flow, int roce_port, int closed_port)
@@ -89,14 +77,14 @@ void FlowTrace::attempt() {
 void FlowTrace::silent() {
   if (over_) return;
   if (++tries_ < max_tries_per_hop) return attempt();
-  if (of_flow_ || ++silent_hops_ > max_silent_hops) return end(false);
+  if (of_flow() || ++silent_hops_ > max_silent_hops) return end(false);
   next_hop();
 }
 
 void FlowTrace::next_hop() {
   tries_ = 0;
   ++hops_;
-  if (of_flow_ && hops_ == distance_) return end(true);
+  if (of_flow() && hops_ == distance_) return end(true);
   if (hops_ > max_hops) return end(false);
   attempt();
 }
@@ -104,8 +92,8 @@ void FlowTrace::next_hop() {
 void FlowTrace::measure_flow() {
   distance_ = hops_;
   if (distance_ == 1) return end(true);
-  of_flow_ = true;
-  hops_ = 1, tries_ = 0;
+  hops_ = 1;
+  tries_ = 0;
   last_.clear();
   if (!open(source_port(flow_label(flow_.from, flow_.to)), roce_port_)) return end(false);
   attempt();
@@ -117,11 +105,11 @@ void FlowTrace::ready(std::uint32_t) {
     if (!error) return;
     if (error->from.empty() || error->from == last_) continue;
     loop_.cancel(timer_);
-    if (error->kind == PacketError::Kind::port_unreachable) return of_flow_ ? end(true) : measure_flow();
+    if (error->kind == PacketError::Kind::port_unreachable) return of_flow() ? end(true) : measure_flow();
     if (error->kind != PacketError::Kind::expired) return end(false);
     last_ = error->from;
     silent_hops_ = 0;
-    if (of_flow_) way_.routers.push_back(error->from);
+    if (of_flow()) way_.routers.push_back(error->from);
     next_hop();
   }
 }

@@ -7,29 +7,23 @@
 // live for fewer.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "base/fd.h"
+#include "base/ip.h"
 #include "transport/address.h"
 #include "transport/loop.h"
 #include "transport/way_trace.h"
 
 namespace ringtrue::transport::verbs {
 
-using RawGid = std::array<std::byte, 16>;
-
 // Of packets from one RoCE port to another, 1 to 0x3fff: the same in all runs.
-std::uint32_t flow_label(const RawGid& from, const RawGid& to);
-// UDP's, which adapters that keep to the label's own rule take (rdma_flow_label_to_udp_sport of Linux,
-// ibv_flow_label_to_udp_sport of libibverbs): the label's low 14 bits, folded with its high ones, from 49152.
-std::uint16_t source_port(std::uint32_t flow_label);
+std::uint32_t flow_label(const IpBytes& from, const IpBytes& to);
 
 // What one queue pair sends.
 struct Flow {
-  RawGid from{}, to{};           // RoCE v2
+  IpBytes from{}, to{};          // RoCE v2
   std::uint32_t queue_pair = 0;  // theirs
 };
 
@@ -43,6 +37,7 @@ class FlowTrace final : public WayTrace {
   void ready(std::uint32_t epoll_events) override;
 
  private:
+  bool of_flow() const { return distance_ > 0; }  // the datagrams are the flow's own
   bool open(int from_port, int to_port);
   void attempt();
   void silent();
@@ -54,10 +49,9 @@ class FlowTrace final : public WayTrace {
   Flow flow_;
   int roce_port_, closed_port_;
   OwnedFd fd_;
-  bool of_flow_ = false;  // the datagrams are the flow's own
-  int hops_ = 1;          // that a datagram may live for
-  int distance_ = 0;      // hops to the far end
-  int silent_hops_ = 0;   // in a row
+  int hops_ = 1;         // that a datagram may live for
+  int distance_ = 0;     // hops to the far end; 0: not known yet
+  int silent_hops_ = 0;  // in a row
   int tries_ = 0;
   std::string last_;  // to tell a late answer
   Loop::TimerId timer_;

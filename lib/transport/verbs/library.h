@@ -28,7 +28,7 @@ struct DeviceLimits {
   int completions = 0;                              // per completion queue
   int shared_queues = 0, shared_work_requests = 0;  // 0: no shared receive queues
   bool relaxed_ordering = false;                    // may be asked for; no device says whether it obeys
-  bool labels_set_ports = false;  // RoCE: the flow label sets UDP's source port (verbs/flow_trace.h)
+  bool labels_set_ports = false;  // RoCE: the flow label sets UDP's source port (source_port())
   double timestamp_hertz = 0;     // of completion timestamps; 0: none
 };
 
@@ -116,6 +116,10 @@ struct Path {
   std::uint32_t flow_label = 0;  // 0: the adapter's own
   int min_rnr_timer = 12;
 };
+
+// UDP's, of RoCE v2 with that label, where DeviceLimits::labels_set_ports: the label's low 14 bits, folded
+// with its high ones, from 49152.
+std::uint16_t source_port(std::uint32_t flow_label);
 
 struct RetryLimits {
   int timeout = 18;  // local ACK timeout: 4.096 us x 2^timeout; 0: for ever

@@ -269,6 +269,10 @@ class RealDevice : public Device {
 
 }  // namespace
 
+std::uint16_t source_port(std::uint32_t flow_label) {
+  return ibv_flow_label_to_udp_sport(flow_label);
+}
+
 Result<std::unique_ptr<Device>> open_device(const Api& api, ibv_device* device, const std::string& sysfs) {
   ibv_context* context = api.ibv_open_device(device);
   if (!context) {

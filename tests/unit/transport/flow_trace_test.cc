@@ -1,32 +1,21 @@
 // Flow labels, and tracing what a node would send itself, where no router is between.
 #include "transport/verbs/flow_trace.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <cstring>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/ip.h"
+#include "transport/verbs/library.h"
 
 namespace ringtrue::transport::verbs {
 namespace {
-
-RawGid gid_of(const std::string& address) {
-  RawGid gid{};
-  if (address.find(':') != std::string::npos) {
-    ::inet_pton(AF_INET6, address.c_str(), gid.data());
-    return gid;
-  }
-  gid[10] = gid[11] = std::byte(0xff);
-  ::inet_pton(AF_INET, address.c_str(), gid.data() + 12);
-  return gid;
-}
 
 TEST(FlowLabel, IsFoldedIntoThePortAsAdaptersDo) {
   EXPECT_EQ(source_port(0x00001), 0xc001);
@@ -40,7 +29,8 @@ TEST(FlowLabel, IsOneOfADirectionAndNeverNone) {
   for (int a = 1; a <= 32; ++a)
     for (int b = 1; b <= 32; ++b) {
       if (a == b) continue;
-      const RawGid from = gid_of("10.0.0." + std::to_string(a)), to = gid_of("10.0.0." + std::to_string(b));
+      const IpBytes from = *parse_ip("10.0.0." + std::to_string(a)),
+                    to = *parse_ip("10.0.0." + std::to_string(b));
       const std::uint32_t label = flow_label(from, to);
       EXPECT_EQ(label, flow_label(from, to));
       EXPECT_GE(label, 1u);
@@ -62,7 +52,7 @@ class FlowTraces : public testing::TestWithParam<std::string> {
     ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&at.storage), &at.size);
     return at.port();
   }
-  const RawGid gid_ = gid_of(GetParam());
+  const IpBytes gid_ = *parse_ip(GetParam());
   std::unique_ptr<Loop> loop_ = *Loop::make();
 };
 
@@ -86,7 +76,7 @@ TEST_P(FlowTraces, EndWhenToldTo) {
 
 TEST(FlowTrace, FromAnAddressThatIsNotOursIsUnknown) {
   const auto loop = *Loop::make();
-  FlowTrace trace(*loop, {gid_of("192.0.2.1"), gid_of("127.0.0.1"), 17});
+  FlowTrace trace(*loop, {*parse_ip("192.0.2.1"), *parse_ip("127.0.0.1"), 17});
   ASSERT_TRUE(play(
       *loop, {&trace}, [] { return false; }, Deadline::in(Seconds(5))));
   EXPECT_EQ(trace.way(), TracedWay{});
