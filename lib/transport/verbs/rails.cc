@@ -1,11 +1,8 @@
 #include "transport/verbs/rails.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "base/ip.h"
 #include "run/rail_rule.h"
@@ -16,8 +13,7 @@ namespace {
 // Preference of a GID; the lowest is used.
 int order(const Gid& gid) {
   if (is_ipv4(gid.raw)) return 0;
-  const bool link_local = gid.raw[0] == std::byte(0xfe) && (gid.raw[1] & std::byte(0xc0)) == std::byte(0x80);
-  return link_local ? 2 : 1;
+  return is_link_local(gid.raw) ? 2 : 1;
 }
 
 struct Raws {  // of Addresses, as RoCE v2 GIDs hold them
@@ -157,11 +153,6 @@ LeftOut left_out(const Candidate& each, const Rail& rail, const std::string& dow
 
 }  // namespace
 
-bool is_ipv4(const IpBytes& raw) {
-  constexpr std::array<unsigned char, 12> before = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return std::memcmp(raw.data(), before.data(), before.size()) == 0;
-}
-
 Result<Devices> open_devices(Library& library) {
   const auto names = library.devices();
   if (!names) return tl::unexpected(names.error());
@@ -240,12 +231,7 @@ Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& set
 }
 
 std::string to_text(const Gid& gid) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (is_ipv4(gid.raw))
-    ::inet_ntop(AF_INET, gid.raw.data() + 12, text, sizeof text);
-  else
-    ::inet_ntop(AF_INET6, gid.raw.data(), text, sizeof text);
-  return text;
+  return ringtrue::to_text(gid.raw);
 }
 
 }  // namespace ringtrue::transport::verbs

@@ -57,8 +57,6 @@ struct Choice {
 Result<Choice> choose_rails(const Devices& devices, const run::RdmaSettings& settings,
                             const Addresses& addresses);
 
-// Of a GID that stands for an IPv4 address.
-bool is_ipv4(const std::array<std::byte, 16>& gid);
 // "10.1.0.7", "fe80::1", as people read a GID.
 std::string to_text(const Gid& gid);
 
