@@ -243,9 +243,17 @@ Result<history::Record> record_of_json(std::string_view text, const RecordedBy& 
   for (std::size_t i = 0; findings.is_array() && i < findings.size(); ++i) {
     const std::string severity = text_at(findings[i], "severity");
     if (!parse_key<diagnosis::Severity>(severity)) continue;
-    record.findings.push_back({subject_of_json(part(findings[i], "scope")), severity,
-                               text_at(findings[i], "kind"), number_at(findings[i], "ratio"),
-                               number_at(findings[i], "confidence").value_or(0)});
+    history::Found found{subject_of_json(part(findings[i], "scope")), severity, text_at(findings[i], "kind"),
+                         number_at(findings[i], "ratio"), number_at(findings[i], "confidence").value_or(0)};
+    const json& members = part(findings[i], "members");
+    if (!members.is_array()) record.findings.push_back(found);
+    // Of a group each is a finding of its own, as in what a check records itself.
+    for (std::size_t k = 0; members.is_array() && k < members.size(); ++k) {
+      found.subject.node = text_at(members[k], "node");
+      found.ratio = number_at(members[k], "ratio");
+      found.confidence = number_at(members[k], "confidence").value_or(0);
+      record.findings.push_back(found);
+    }
   }
   return record;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "diagnosis/findings/groups.h"
 #include "report/text/wording.h"
 
 namespace ringtrue::report {
@@ -14,7 +15,7 @@ std::string nagios(const ops::CheckDocument& document) {
   std::string line = fmt::format("{}: ", status[diagnosis::exit_code(d.verdict)]);
   int others = 0;
   std::string first;
-  for (const diagnosis::Finding& f : d.findings) {
+  for (const diagnosis::Finding& f : diagnosis::with_groups(d.findings)) {
     if (f.severity == diagnosis::Severity::info) continue;
     if (!first.empty()) {
       ++others;

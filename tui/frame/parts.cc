@@ -154,7 +154,7 @@ std::vector<Line> node_lines(const Snapshot& snapshot, const NodeRow& n, const L
               letters, width);
   add_wrapped(lines, "held by   ", n.held_by.empty() ? "nobody" : n.held_by, letters, width);
   for (const FindingRow& f : snapshot.findings) {
-    if (f.node != n.name) continue;
+    if (!f.is_about(n.name)) continue;
     lines.push_back({"", Level::good});
     for (Line& line : finding_lines(snapshot, f, letters, width)) lines.push_back(std::move(line));
   }

@@ -56,6 +56,8 @@ FindingRow finding_of(const Json& f) {
   scope.subject.device = text(at(said, "device"));
   scope.peer_name = text(at(said, "peer"));
   out.where = scope.text();
+  for (const Json& member : list(at(f, "members"))) out.members.push_back(text(at(member, "node")));
+  if (!out.members.empty()) out.node = out.members[0];
   out.measured = number(at(f, "measured_Bps"));
   out.expected = number(at(f, "expected_Bps"));
   out.ratio = number(at(f, "ratio"));

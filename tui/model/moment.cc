@@ -25,7 +25,11 @@ Maybe median(std::vector<double> values) {
 }
 
 bool same(const FindingRow& a, const FindingRow& b) {
-  return a.kind == b.kind && a.where == b.where;
+  const auto share = [](const FindingRow& group, const FindingRow& other) {
+    return std::any_of(group.members.begin(), group.members.end(),
+                       [&](const std::string& name) { return other.is_about(name); });
+  };
+  return a.kind == b.kind && (a.where == b.where || share(a, b) || share(b, a));
 }
 
 std::string short_text(const FindingRow& f) {
@@ -85,7 +89,10 @@ Timeline::Timeline(Moments moments, const std::vector<History::Mark>& marks) : m
   std::stable_sort(history->marks.begin(), history->marks.end(),
                    [](const History::Mark& a, const History::Mark& b) { return a.when < b.when; });
   for (auto m = moments_.rbegin(); m != moments_.rend(); ++m)
-    for (const FindingRow& f : (*m)->findings) remember(f.node);
+    for (const FindingRow& f : (*m)->findings) {
+      remember(f.node);
+      for (const std::string& member : f.members) remember(member);
+    }
   if (!moments_.empty())
     for (const std::string& node : moments_.back()->nodes) remember(node);
   for (const std::string& node : order) {
@@ -162,10 +169,14 @@ std::vector<NodeRow> Timeline::nodes_of(std::size_t session) const {
     if (const auto row = rows.find(c.node); row != rows.end() && c.seconds > 0 && c.level >= Level::warning)
       row->second.errors_per_hour = row->second.errors_per_hour.value_or(0) + c.window * 3600 / c.seconds;
   for (const FindingRow& f : m.findings) {
-    const auto row = rows.find(f.node);
-    if (row == rows.end()) continue;
-    if (f.level > row->second.level || row->second.finding.empty()) row->second.finding = short_text(f);
-    row->second.level = std::max(row->second.level, f.level);
+    const auto mark = [&](const std::string& node) {
+      const auto row = rows.find(node);
+      if (row == rows.end()) return;
+      if (f.level > row->second.level || row->second.finding.empty()) row->second.finding = short_text(f);
+      row->second.level = std::max(row->second.level, f.level);
+    };
+    if (f.members.empty()) mark(f.node);
+    for (const std::string& member : f.members) mark(member);
   }
   for (const auto& [node, why] : m.silent)
     if (const auto row = rows.find(node); row != rows.end()) {

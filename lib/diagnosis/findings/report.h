@@ -78,9 +78,10 @@ struct Finding {
   double confidence = 0;  // 0..1, see confidence.h
   std::vector<Statement> evidence;
   Statement impact;
-  Statement next;         // what to do
-  std::string command{};  // what shows it again, for a shell; empty: none
-  int proven_after = 0;   // collective runs, since when it stands; 0: no matter of runs
+  Statement next;                  // what to do
+  std::string command{};           // what shows it again, for a shell; empty: none
+  int proven_after = 0;            // collective runs, since when it stands; 0: no matter of runs
+  std::vector<Finding> members{};  // of a group, see groups.h
 };
 
 // Something that could not be told. Never changes the verdict by itself.

@@ -1,3 +1,4 @@
+#include "diagnosis/findings/groups.h"
 #include "history/time.h"
 #include "report/json/json.h"
 #include "report/json/value.h"
@@ -51,6 +52,12 @@ Json finding_value(const diagnosis::Finding& f) {
   for (const diagnosis::Statement& s : f.evidence) out["evidence_values"].push_back(statement_value(s, f));
   if (!f.command.empty()) out["command"] = f.command;
   if (f.proven_after > 0) out["proven_after_runs"] = f.proven_after;
+  for (const diagnosis::Finding& member : f.members)
+    out["members"].push_back({{"node", member.scope.subject.node},
+                              {"measured_Bps", maybe(member.measured)},
+                              {"expected_Bps", maybe(member.expected)},
+                              {"ratio", maybe(member.ratio)},
+                              {"confidence", member.confidence}});
   return out;
 }
 
@@ -132,7 +139,7 @@ std::string json(const ops::CheckDocument& document) {
   return dump(
       {{"schema", "ringtrue.check/1"},
        {"verdict", key_of(d.verdict)},
-       {"findings", array(d.findings, finding_value)},
+       {"findings", array(diagnosis::with_groups(d.findings), finding_value)},
        {"plan", array(d.plans, plan_value)},
        {"not_checked", array(d.not_checked, not_checked_value)},
        {"nodes", array(d.nodes, [&](const auto& node) { return node_value(node, document.error); })},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/plural.h"
+#include "diagnosis/findings/groups.h"
 #include "report/table.h"
 #include "report/text/text.h"
 #include "report/text/wording.h"
@@ -64,7 +65,7 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
     out += style.fit(
         "no fault found, but some suspects could not be ruled out: see \"not checked\" below; a longer "
         "--budget may settle them\n");
-  out += findings_text(d.findings, style);
+  out += findings_text(diagnosis::with_groups(d.findings), style);
   if (document.remembered) out += remembered_text(*document.remembered, style);
   if (!d.plans.empty()) out += "\n";
   for (const diagnosis::Plan& plan : d.plans)

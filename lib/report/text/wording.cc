@@ -124,6 +124,8 @@ constexpr Wording wordings[] = {
     {StatementKind::generation_rate, "generation-rate",
      "{#members} send and receive up to {rate_Bps} among themselves, the others {fastest_Bps}: they are held "
      "to what they do themselves. They are {names}"},
+    {StatementKind::slow_alike, "slow-alike",
+     "{#members:node is/nodes are} slow alike, {low_Bps} to {high_Bps}"},
     {StatementKind::others_on_ports, "others-on-ports",
      "{0}'s ports [{?sends_Bps}sent {sends_Bps}][{?both} and ][{?receives_Bps}received {receives_Bps}] for "
      "somebody else meanwhile"},
@@ -209,6 +211,10 @@ constexpr Wording wordings[] = {
      "look at the cable and the switch port of {text} (discards, FEC and symbol errors), and that PFC or ECN "
      "is set alike on both; then run ringtrue check again"},
     {StatementKind::look_at_node, "look-at-node", "see that the node is up"},
+    {StatementKind::look_at_group, "look-at-group",
+     "look for what they have in common (switch, rack, firmware, settings, cables, power); then on one of "
+     "them, such as {text}, at its port: speed, shaping, errors (ethtool, ethtool -S, tc qdisc); after the "
+     "repair run ringtrue check again"},
     {StatementKind::look_at_fleet, "look-at-fleet",
      "make sure that --link-rate is the links' nominal rate; then look at what all nodes have in common: "
      "switch, MTU, speed negotiation"},

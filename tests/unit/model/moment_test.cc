@@ -90,6 +90,25 @@ TEST(Timeline, TellsSinceWhenAndWhatCameAndWent) {
   EXPECT_EQ(timeline.session_at(0), -1);
 }
 
+// A group that lost a member goes on, and marks each node that is still in it.
+TEST(Timeline, AGroupIsOfEachOfItsMembers) {
+  const auto with = [](double when, std::vector<std::string> members) {
+    auto m = check_at(when, true);
+    m->findings[0].where = std::to_string(members.size());
+    m->findings[0].node = members[0];
+    m->findings[0].members = std::move(members);
+    return m;
+  };
+  const Snapshot s = Timeline({with(now - day, {"a", "b", "c"}), with(now, {"a", "b"})}).snapshot(-1, now);
+  ASSERT_EQ(s.findings.size(), 1u);
+  EXPECT_EQ(s.findings[0].since, now - day);
+  int marked = 0;
+  for (const NodeRow& node : s.nodes) marked += !node.finding.empty();
+  EXPECT_EQ(marked, 2);
+  EXPECT_TRUE(s.findings[0].is_about("b"));
+  EXPECT_FALSE(s.findings[0].is_about("c"));
+}
+
 TEST(Timeline, NodesHaveSidesDaysErrorsAndSilence) {
   const Snapshot s = Timeline(story()).snapshot(-1, now);
   ASSERT_EQ(s.nodes.size(), 3u);

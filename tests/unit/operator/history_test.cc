@@ -294,6 +294,18 @@ TEST(RecordOfJson, TakesWhatEarlierDocumentsHave) {
   EXPECT_EQ(record_of_json(document, {"lab", "0.1.0"}, 9)->session.uuid, record->session.uuid);
 }
 
+TEST(RecordOfJson, OfAGroupEachMemberIsAFinding) {
+  std::string text = document;
+  text.replace(text.find("\"scope\": {"), 0, R"("members": [{"node": "a", "ratio": 0.5, "confidence": 0.9},
+      {"node": "b", "ratio": 0.55, "confidence": 0.8}, 7], )");
+  const auto record = record_of_json(text, {"lab", "0.1.0"}, 5);
+  ASSERT_TRUE(record) << record.error().text();
+  ASSERT_EQ(record->findings.size(), 3u);
+  EXPECT_EQ(record->findings[1].subject.text(), "b's sending side");
+  EXPECT_EQ(record->findings[1].ratio, 0.55);
+  EXPECT_EQ(record->findings[2].subject.node, "");
+}
+
 // Both ways to a record have the same rule: of a check that could not tell, sides are judged where nothing
 // else explains what they read.
 TEST(RecordOf, WhatCouldNotTellIsJudgedWhereNothingElseExplainsIt) {

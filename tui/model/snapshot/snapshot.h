@@ -2,6 +2,7 @@
 // What is not known is nullopt, never 0. It is made once and never changed; its large parts are shared.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,7 +41,12 @@ struct FindingRow {
   std::vector<std::string> evidence{};
   std::string impact{}, next{}, command{};
   Maybe since{};
-  std::string acknowledged{};  // by whom; empty: by nobody
+  std::string acknowledged{};          // by whom; empty: by nobody
+  std::vector<std::string> members{};  // of a group, the worst first, which is `node`
+
+  bool is_about(const std::string& name) const {
+    return node == name || std::find(members.begin(), members.end(), name) != members.end();
+  }
 };
 
 struct Matrix {

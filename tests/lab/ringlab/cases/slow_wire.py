@@ -12,8 +12,8 @@ SERIOUS = ("warning", "critical")
 
 def blamed(data):
     """(type, node, peer) of every finding that would make an operator act."""
-    return [(f["scope"].get("type"), f["scope"].get("node"), f["scope"].get("peer"))
-            for f in data["findings"] if f["severity"] in SERIOUS]
+    return [(f["scope"].get("type"), member["node"] if member else f["scope"].get("node"), f["scope"].get("peer"))
+            for f in data["findings"] if f["severity"] in SERIOUS for member in f.get("members", [None])]
 
 
 def check(lab, rated, *extra, timeout=60):
@@ -150,3 +150,24 @@ for _name, _nodes, _percent in (("quarter", (2, 5), 50), ("half", (0, 3, 5, 6), 
     for _rated in (True, False):
         register(f"slow-wire/{_name}-both{'-rated' if _rated else ''}", many_nodes(_nodes, _percent, _rated),
                  quick=(_name, _rated) == ("half", True))
+
+
+def alike(side, nodes):
+    """The same side of several nodes is slow alike: one finding, which has each of them."""
+    kind = {"egress": "slow-sender", "ingress": "slow-receiver"}[side]
+
+    def run(lab):
+        for node in nodes:
+            lab.network.degrade(node, RATE / 2, side)
+        outcome = check(lab, True, timeout=90)
+        serious = [f for f in outcome.data["findings"] if f["severity"] in SERIOUS]
+        expect([f["kind"] for f in serious] == [kind], f"found {blamed(outcome.data)}", outcome)
+        members = sorted(member["node"] for member in serious[0].get("members", []))
+        expect(members == [f"node{node}" for node in nodes], f"members {members}", outcome)
+        expect(outcome.data["verdict"] == "faulty", f"verdict {outcome.data['verdict']}", outcome)
+
+    return run
+
+
+for _side, _nodes in (("egress", (1, 4, 6)), ("ingress", (0, 2, 3))):
+    register(f"slow-wire/alike-{_side}", alike(_side, _nodes), quick=_side == "egress")
