@@ -269,7 +269,10 @@ void Conclusion::add_other_side(const Suspect& s, Finding& f) const {
   if (const auto alone = c_.inference.fine_alone_at(side))
     f.evidence.push_back(
         {sends ? StatementKind::alone_receives : StatementKind::alone_sends, {}, {{"rate_Bps", *alone}}});
-  if (c_.inference.is_overshadowed(side)) return;
+  // What reads low at times, and is not proven, is not fine.
+  if (c_.inference.is_overshadowed(side) ||
+      c_.inference.find(sends ? ScopeType::receiver : ScopeType::sender, s.node))
+    return;
   const auto other = (sends ? c_.inference.receives : c_.inference.sends)[std::size_t(s.node)];
   if (!other || *other < c_.thresholds.warning * reference_) return;
   f.evidence.push_back(
