@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/statistics.h"
-#include "diagnosis/infer/unsteady.h"
+#include "diagnosis/infer/at_times.h"
 
 namespace ringtrue::diagnosis {
 namespace {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/statistics.h"
+#include "diagnosis/infer/at_times.h"
 #include "diagnosis/infer/generations.h"
 #include "diagnosis/infer/groups.h"
 #include "diagnosis/infer/reference.h"

@@ -9,7 +9,7 @@
 
 #include "base/statistics.h"
 #include "diagnosis/infer/leaf_sums.h"
-#include "diagnosis/infer/unsteady.h"
+#include "diagnosis/infer/at_times.h"
 
 namespace ringtrue::diagnosis {
 namespace {

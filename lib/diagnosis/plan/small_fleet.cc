@@ -5,7 +5,7 @@
 
 #include "base/statistics.h"
 #include "diagnosis/findings/conclusion.h"
-#include "diagnosis/infer/unsteady.h"
+#include "diagnosis/infer/at_times.h"
 #include "diagnosis/plan/planner.h"
 
 namespace ringtrue::diagnosis {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "diagnosis/infer/at_times.h"
 #include "wires.h"
 
 namespace ringtrue::diagnosis {
