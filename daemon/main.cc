@@ -43,7 +43,7 @@ class Daemon {
   void serve_until_stopped();
 
  private:
-  Result<void> listen_on_tcp();
+  Result<void> listen_on_tcp(const ListenAddress& address);
   void reload();
   void drain();
   void stop();
@@ -83,6 +83,12 @@ Result<void> Daemon::start() {
     if (!address) return tl::unexpected(address.error());
     page = *address;
   }
+  ListenAddress listen;  // a node with several RDMA ports is reached at one of them
+  if (!options_.listen.empty()) {
+    auto address = parse_listen(options_.listen);
+    if (!address) return tl::unexpected(address.error());
+    listen = *address;
+  }
   const bool open_page = !options_.metrics.empty() && !is_loopback(page);
   if ((!options_.listen.empty() || open_page) && !options_.insecure) {
     if (options_.pki.empty()) {
@@ -97,11 +103,9 @@ Result<void> Daemon::start() {
       return tl::unexpected(error);
     }
   }
-  std::string address;  // a node with several RDMA ports is reached at one of them
-  if (const auto listen = parse_listen(options_.listen)) address = listen->host;
   leases_ = std::make_unique<LeaseManager>(
       options_.node, options_.limits,
-      [program = *worker, address](run::Member member, Deadline deadline, worker::Told told) {
+      [program = *worker, address = listen.host](run::Member member, Deadline deadline, worker::Told told) {
         member.node_address = address;
         return worker::start_workers(program, member, deadline, std::move(told));
       });
@@ -113,7 +117,7 @@ Result<void> Daemon::start() {
   if (auto started = service_->start(certificates_); !started) return started;
 
   if (!options_.listen.empty()) {
-    if (auto listening = listen_on_tcp(); !listening) return listening;
+    if (auto listening = listen_on_tcp(listen); !listening) return listening;
   }
   if (!options_.metrics.empty()) {
     inspection_ = std::make_unique<SelfInspection>(read_node(options_.node), leases_->tally());
@@ -140,12 +144,10 @@ Result<void> Daemon::start() {
   return {};
 }
 
-Result<void> Daemon::listen_on_tcp() {
-  auto address = parse_listen(options_.listen);
-  if (!address) return tl::unexpected(address.error());
+Result<void> Daemon::listen_on_tcp(const ListenAddress& address) {
   const Service::Door door = certificates_ ? Service::Door::tls : Service::Door::local;
   auto listener =
-      Listener::tcp(*address, certificates_ ? Listener::Opening::tls : Listener::Opening::plaintext,
+      Listener::tcp(address, certificates_ ? Listener::Opening::tls : Listener::Opening::plaintext,
                     [this, door](int from, int fd) { service_->serve(door, from, fd); });
   if (!listener) return tl::unexpected(listener.error());
   listeners_.push_back(std::move(*listener));

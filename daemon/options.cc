@@ -111,7 +111,8 @@ Result<std::variant<Options, int>> read_options(int argc, char** argv) {
                 "give --listen as well");
   if (options.node.size() > 255 || options.node.empty() ||
       options.node.find_first_of(" \t\r\n") != std::string::npos)
-    return fail(Cause::bad_input, fmt::format("'{}' is not a node's name", options.node), "--node");
+    return fail(Cause::bad_input, fmt::format("'{}' is not a node's name", options.node), "--node",
+                "give 1 to 255 letters without blanks, as the host's name");
   return options;
 }
 

@@ -72,7 +72,7 @@ Result<std::unique_ptr<Model>> open_model(const Options& options, const config::
   if (!options.from.empty() || (history && !named)) return open_files({options.from, history, at});
   if (config.hosts.value.empty())
     return fail(Cause::bad_input, "nothing to show", {},
-                "give --hosts LIST, --history FILE, --from DOCUMENT... or --demo");
+                "give --hosts LIST to ringtrue tui, or --history FILE, --from DOCUMENT... or --demo");
   if (at)
     return fail(Cause::bad_input, "daemons tell of now alone", "--at",
                 "leave it out, or give --history FILE");

@@ -43,7 +43,9 @@ Result<ListenAddress> parse_listen(const std::string& text, int default_port, co
   const bool fits = std::regex_match(text, parts, form);
   ListenAddress address{"", default_port};
   if (fits && parts[3].matched) address.port = std::stoi(parts[3]);
-  if (!fits || address.port < 1 || address.port > 65'535)
+  if (fits && (address.port < 1 || address.port > 65'535))
+    return fail(Cause::bad_input, fmt::format("'{}': ports are 1 to 65535", text), flag);
+  if (!fits)
     return fail(Cause::bad_input, fmt::format("'{}' is not an address to listen on", text), flag,
                 fmt::format("write ADDRESS:PORT, as in 0.0.0.0:{0} or [::]:{0}", default_port));
   address.host = parts[1].str() + parts[2].str();  // with brackets, or without

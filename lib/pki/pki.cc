@@ -376,6 +376,7 @@ Result<PemBundle> load_node_credentials(const std::string& dir, const std::strin
   if (!exists(in(dir, "node.crt")) && !node.empty() && exists(in(dir, node))) folder = in(dir, node);
   const std::string issue = "ringtrue pki issue --dir AUTHORITY " + (node.empty() ? "NODE" : node) +
                             ", then copy the folder that it makes";
+  if (!exists(dir)) return fail(Cause::bad_input, "there is no folder " + dir, {}, issue);
   if (!exists(in(folder, "node.crt")))
     return fail(Cause::bad_input, "no node.crt in " + dir + (node.empty() ? "" : " or " + in(dir, node)), {},
                 issue);
