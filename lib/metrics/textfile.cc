@@ -8,15 +8,22 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "base/fd.h"
 
 namespace ringtrue::metrics {
 
 Result<void> fits_textfile(const std::string& path) {
-  if (path.ends_with(".prom")) return {};
-  return fail(Cause::bad_input, fmt::format("the file of metrics {} does not end in .prom", path), {},
-              "collectors of text files read *.prom alone");
+  if (!path.ends_with(".prom"))
+    return fail(Cause::bad_input, fmt::format("the file of metrics {} does not end in .prom", path), {},
+                "collectors of text files read *.prom alone");
+  const auto folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
+    return fail(Cause::bad_input, fmt::format("the folder of the file of metrics {} is not there", path), {},
+                "make it, or name the one that the collector of text files reads");
+  return {};
 }
 
 Result<void> write_textfile(const std::string& path, std::string_view text) {
