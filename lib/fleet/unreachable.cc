@@ -67,12 +67,12 @@ Error why_unreachable(const Target& target, const pki::PemBundle* credentials, c
           "the connection was closed: probably " + node + " wants TLS, but this side runs --insecure",
           "give --pki DIR instead");
     const auto own = pki::read_certificate(credentials->cert);
-    return reason(
-        Cause::refused,
-        node + " refused our certificate" + (own ? fmt::format(" (\"{}\")", own->name) : "") +
-            " and gave no reason",
-        "compare the ca.crt on both sides and the clocks, or it has too many clients; its daemon's log "
-        "says more");
+    return reason(Cause::refused,
+                  node + " refused our certificate" + (own ? fmt::format(" (\"{}\")", own->name) : "") +
+                      " and gave no reason",
+                  "compare the ca.crt on both sides and the clocks, or it runs --insecure, or has too many "
+                  "clients; its "
+                  "daemon's log says more");
   }
   return reason(Cause::unreachable, "cannot connect to " + place + ": " + status);
 }

@@ -22,9 +22,13 @@ class Files {
  public:
   Result<void> add(const std::string& file) {
     const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-    if (!fd) return bad(file, std::strerror(errno), "look at the file");
+    if (!fd)
+      return bad(file, std::strerror(errno),
+                 "give a file of ibnetdiscover, and tables of dump_fts, ibroute or OpenSM");
     auto piece = read_up_to(fd.get(), piece_bytes);
-    if (!piece) return bad(file, piece.error().what, "look at the file");
+    if (!piece)
+      return bad(file, piece.error().what,
+                 "give a file of ibnetdiscover, and tables of dump_fts, ibroute or OpenSM");
     if (formats::is_gzip(*piece)) {
       auto packed = read_file(file, formats::max_file_bytes);
       if (!packed) return bad(file, packed.error().what, "unpack it first");
@@ -34,7 +38,9 @@ class Files {
     }
     if (formats::ForwardingReader::knows(*piece)) return tables(file, std::move(*piece), fd.get());
     auto rest = read_up_to(fd.get(), formats::max_file_bytes);
-    if (!rest) return bad(file, rest.error().what, "look at the file");
+    if (!rest)
+      return bad(file, rest.error().what,
+                 "give a file of ibnetdiscover, and tables of dump_fts, ibroute or OpenSM");
     const std::string text = *piece + *rest;
     return text.find(formats::live_tables) == text.npos ? cables(file, text) : live(file, text);
   }
@@ -60,7 +66,7 @@ class Files {
 
  private:
   static tl::unexpected<Error> bad(const std::string& file, const std::string& what, std::string next = {}) {
-    return fail(Cause::bad_input, fmt::format("{}: {}", file, what), {}, std::move(next));
+    return fail(Cause::bad_input, fmt::format("{}: {}", file, what), "--routes", std::move(next));
   }
 
   // `fd`: where the rest is; -1: this is all.
@@ -70,7 +76,9 @@ class Files {
       if (auto done = reader_.read(piece); !done) return bad(file, done.error().what);
       if (fd < 0 || piece.empty()) break;
       auto next = read_up_to(fd, piece_bytes);
-      if (!next) return bad(file, next.error().what, "look at the file");
+      if (!next)
+        return bad(file, next.error().what,
+                   "give a file of ibnetdiscover, and tables of dump_fts, ibroute or OpenSM");
       piece = std::move(*next);
     }
     if (auto done = reader_.end_of_file(); !done) return bad(file, done.error().what);

@@ -13,10 +13,15 @@ namespace ringtrue::ops {
 
 Result<diagnosis::Structure> structure_by_leaves(const std::string& file,
                                                  const std::vector<std::string>& nodes) {
+  static constexpr const char* wanted =
+      "give a topology.conf of Slurm, a file of ibnetdiscover, or lines of a node and its leaf";
   auto text = read_file(file, formats::max_file_bytes);
-  if (!text) return fail(Cause::bad_input, text.error().what, file, "look at the file");
+  if (!text)
+    return fail(Cause::bad_input, fmt::format("{}: {}", file, text.error().what), "--leaves", wanted);
   const auto named = [&](Error error) {
     error.what = fmt::format("{}: {}", file, error.what);
+    error.where = "--leaves";
+    if (error.next.empty()) error.next = wanted;
     return tl::unexpected(std::move(error));
   };
   const auto leaves = formats::read_leaves(*text);
