@@ -107,6 +107,9 @@ int run(Context& context, const CheckFlags& flags) {
   const auto place = place_of(context, flags);
   ops::RecordRequest recording;
   if (place) recording.place = *place;
+  if (!place && flags.record)
+    return failed(context, Error{Cause::bad_input, "there is no place to record in", "--record",
+                                 "name a file with --history FILE"});
   recording.version = RINGTRUE_VERSION;
   if (!flags.confirm.empty()) {
     if (!place)
@@ -144,6 +147,11 @@ int run(Context& context, const CheckFlags& flags) {
       complain(done.error());
     return failed(context, document.error());
   }
+  // What was asked for cannot be: that is no verdict.
+  const bool asked_wrongly = document->error && document->error->error.cause == Cause::bad_input &&
+                             document->diagnosis.nodes.empty();
+  if (asked_wrongly && flags.format != "nagios" && !context.common.json)
+    return failed(context, *document->error);
   const int code = diagnosis::exit_code(document->diagnosis.verdict);
   int told = code;
   const auto tell = [&] {
@@ -189,7 +197,7 @@ Command check_command(Common& common) {
            "nodes that aggregate, with omnireduce; the workers' nodes if not given"),
       parsed("--budget", request.budget, ops::parse_budget, "TIME",
              "time for all measurements; what still runs a quarter of it later (at least 4 s) is aborted "
-             "(16s; on slow networks what readings need, up to 60s)"),
+             "(16s; where readings take long, or something stays open, up to 60s)"),
       whole("--seed", request.seed, 0, 1L << 62, "seed of the orders in which partners change (1)"),
       choice<PathCoverage>(
           "--paths", request.paths,
