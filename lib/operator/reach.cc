@@ -173,7 +173,13 @@ std::vector<std::string> notes_on(const std::vector<run::Network>& networks) {
   for (const run::Network& n : networks)
     if (!n.faster.empty())
       alike[{n.interface, n.rate.value, n.faster, n.faster_rate.value}].push_back(n.node);
-  std::vector<std::string> out;
+  std::vector<std::string> out, of_one;
+  for (const run::Network& n : networks)
+    if (n.interface == "lo") of_one.push_back(n.node);
+  if (of_one.size() > 1)
+    out.push_back(fmt::format(
+        "{} are on one machine: what they measure is its processors and memory, no NIC, cable or switch",
+        fold_hostlist(of_one)));
   for (const auto& [what, nodes] : alike) {
     const auto& [interface, rate, faster, faster_rate] = what;
     out.push_back(

@@ -65,6 +65,14 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
     out += style.fit(
         "no fault found, but some suspects could not be ruled out: see \"not checked\" below; a longer "
         "--budget may settle them\n");
+  const bool scattered = std::ranges::any_of(d.not_checked, [](const diagnosis::NotChecked& n) {
+    return n.kind == diagnosis::StatementKind::scattered_ring;
+  });
+  if (d.verdict == Verdict::healthy && scattered && d.ring_busbw && d.expected.held_against())
+    out += style.fit(
+        fmt::format("no link is slow each time, but the ring reached {:.0f} % of what a hop does: see \"not "
+                    "checked\" below\n",
+                    100 * d.ring_busbw->value / d.expected.held_against()->value));
   out += findings_text(diagnosis::with_groups(d.findings), style);
   if (document.remembered) out += remembered_text(*document.remembered, style);
   if (!d.plans.empty()) out += "\n";
