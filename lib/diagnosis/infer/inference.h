@@ -45,6 +45,7 @@ struct Reference {
   bool few_alike = false;       // the same of few nodes, by so little that the declaration may be wrong
   bool above_declared = false;  // readings well above the declared rate: the declaration is wrong
   bool momentary = false;       // most sides were measured for a few ticks only: good for gross faults
+  bool kept_short = false;      // most sides may do better: what was far slower kept their readings short
   bool shown_by_few = false;    // most sides do not reach it, whatever keeps them from it
   double share = 0;             // the majority over what is attainable at the declared rate; 0: none declared
   double scatter = 0;           // of what healthy sides do at their best: its standard deviation, as a share

@@ -13,6 +13,7 @@ namespace {
 // nodes, most sides may have differed downwards besides, where none reaches the declared rate.
 constexpr double declared_from = 0.88, declared_from_of_few = 0.83;
 constexpr double reaches = 0.95;
+constexpr double kept_short_from = 1.1;
 
 }  // namespace
 
@@ -21,10 +22,12 @@ Limits::Limits(int nodes)
       brief(std::size_t(nodes), true),
       steady(std::size_t(nodes)),
       settled(std::size_t(nodes)),
-      rough(std::size_t(nodes)) {}
+      rough(std::size_t(nodes)),
+      shown(std::size_t(nodes)) {}
 
 void Limits::meet(int node, const std::optional<double>& best, bool is_brief) {
   const auto i = std::size_t(node);
+  if (best) shown[i] = std::max(shown[i], *best);
   if (!best || (is_brief && !brief[i])) return;  // longer readings are there
   if ((brief[i] && !is_brief) || !rate[i] || *best > *rate[i]) rate[i] = best;
   brief[i] = is_brief;
@@ -76,6 +79,9 @@ Reference reference_of(const Limits& sends, const Limits& receives, std::optiona
   const double majority = upper_median(limits);
   const double most = *std::max_element(limits.begin(), limits.end());
   out.majority = true;
+  std::vector<double> shown = sends.shown;
+  shown.insert(shown.end(), receives.shown.begin(), receives.shown.end());
+  out.kept_short = upper_median(std::move(shown)) > kept_short_from * majority;
   out.rate = majority;
   out.momentary = 2 * momentary >= limits.size();
   const bool mostly_settled = 2 * settled.size() > limits.size();
@@ -113,7 +119,9 @@ constexpr double deviations = 5, more_of_few = 6;
 // The middle distance of n sides may be larger by that over their root; of few nodes what is usual counts for
 // more than they do.
 constexpr double badly_known = 1;
-constexpr std::size_t enough_for_a_tenth = 100;  // sides: it is no matter of a few slow ones
+constexpr std::size_t enough_for_a_tenth = 100;   // sides: it is no matter of a few slow ones
+constexpr double apart_from = 4 * usual_scatter;  // of the reference
+constexpr double most_apart = 0.4;                // of the sides
 constexpr double brief_limit = 0.85;    // bursts raise what was measured briefly, and most sides were
 constexpr double most_scatter = 0.035;  // beyond, it is no matter of ports that differ
 
@@ -127,10 +135,27 @@ std::vector<double> healthy_sides(const Limits& sends, const Limits& receives, d
 
 }  // namespace
 
+namespace {
+
+// Sides that are slow alike, apart from all others by more than those differ, do not scatter: they are slow.
+void drop_those_apart(std::vector<double>& rates, double reference) {
+  std::sort(rates.begin(), rates.end());
+  const double middle = rates[rates.size() / 2];
+  std::size_t first = 0;
+  double widest = apart_from * reference;
+  for (std::size_t i = 1; i < std::size_t(double(rates.size()) * most_apart); ++i)
+    if (rates[i] - rates[i - 1] >= widest) widest = rates[i] - rates[i - 1], first = i;
+  if (2 * (middle - rates[first]) <= widest)
+    rates.erase(rates.begin(), rates.begin() + std::ptrdiff_t(first));
+}
+
+}  // namespace
+
 double scatter_of(const Limits& sends, const Limits& receives, double reference) {
   if (!(reference > 0)) return 0;
   std::vector<double> rates = healthy_sides(sends, receives, reference);
   if (sends.rate.size() < fewest_nodes) return usual_scatter;
+  if (rates.size() >= enough_for_a_tenth) drop_those_apart(rates, reference);
   const double n = double(rates.size()), middle = upper_median(rates);
   const bool few = int(sends.rate.size()) <= few_nodes;
   // What a side shows is the better of several partners', which draws most sides together and not the

@@ -24,6 +24,7 @@ struct Limits {
   std::vector<bool> brief;
   std::vector<double> steady, settled;  // best of longer readings; 0: none
   std::vector<double> rough;            // best of those of a few ticks, in which no burst counts
+  std::vector<double> shown;            // best of all; 0: none
 };
 
 // The majority is taken over sides, not over pairs: one bad node spoils its whole row and column of pairs,

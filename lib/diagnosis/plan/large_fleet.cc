@@ -20,6 +20,7 @@ constexpr int max_guess_runs = 200;
 constexpr int guess_messages = 4;        // of a pair in a run, of which the least time counts
 constexpr double guess_share = 0.5;      // of the budget
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
+constexpr int most_long_rounds = 4;      // without those that keep the others' readings short
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
 constexpr int rounds_for_paths = 5;      // and for single paths where others read as low
 constexpr int rounds_for_repeated = 14;  // and for those of them that stay low when repeated
@@ -216,7 +217,10 @@ Planner::Task Planner::settle() {
   for (int last = rounds_ + max_rounds;;) {
     const Inference inference = infer_now();
     note_confirmed(inference);
-    const auto pair = rounds_ < screening_rounds() ? std::nullopt : node_for_one_way(inference);
+    const Parts parts(fabric_, inference.rated(seen_.readings), seen_.across, inference);
+    auto pair = rounds_ < screening_rounds() ? std::nullopt : node_for_one_way(inference);
+    // Of many nodes one at a time, in turn with what repeats all of them.
+    if (after_one_way() && many_both_ways(inference) && is_open(inference, parts)) pair.reset();
     if (pair) {
       const Bytes hop = hop_bytes({pair->partner, pair->node}, 1, 0.04 * options_.budget.value);
       if (fits({pair->partner, pair->node}, 1, hop)) {
@@ -224,9 +228,11 @@ Planner::Task Planner::settle() {
         continue;
       }
     }
-    const Parts parts(fabric_, inference.rated(seen_.readings), seen_.across, inference);
     const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && seen_.fleet_repeats < 2;
-    const bool suspected = fleet || is_open(inference, parts);
+    // Those that are far slower keep the others' readings short.
+    const auto slow = inference.reference.kept_short ? very_slow(inference) : std::vector<int>();
+    const bool too_brief = !slow.empty() && rounds_ >= screening_rounds() && long_rounds_ < most_long_rounds;
+    const bool suspected = fleet || too_brief || is_open(inference, parts);
     const bool little_known = !suspected && rounds_ >= screening_rounds() &&
                               (!low_with_few(inference).empty() || !unseen_while_low(inference).empty());
     const bool open = suspected || little_known;
@@ -245,7 +251,8 @@ Planner::Task Planner::settle() {
     const bool enough = !open && rounds_ >= screening_rounds() && !trunks_wanted(inference, parts);
     if (enough && !watches(inference)) co_return;
     const std::uint64_t seed = rounds_ == 0 ? 0 : options_.seed * 1000003 + std::uint64_t(seen_.cost.runs);
-    const auto order = neighbour_order(all_, groups_, wanted(inference, parts), seen_.readings, seed);
+    const auto nodes = too_brief ? nodes_without(slow) : all_;
+    const auto order = neighbour_order(nodes, groups_, wanted(inference, parts), seen_.readings, seed);
     const double seconds = share_of_round * options_.budget.value;
     const Bytes longest = hop_bytes(order, 1, seconds), hop = enough ? watched_bytes(longest) : longest;
     if (rounds_ >= last || !fits(order, 1, hop)) {
@@ -259,6 +266,7 @@ Planner::Task Planner::settle() {
     seen_.fleet_repeats += fleet;
     confirm_rounds_ += open;
     retries_ += little_known;
+    long_rounds_ += too_brief;
     // A hop that was slow for a moment may have kept it too short to say much.
     const bool too_short = !enough && too_shorts_ < 2 && 4 * hop.value < hop_bytes(order, 1, seconds).value;
     ++(too_short ? too_shorts_ : enough ? watched_ : rounds_);

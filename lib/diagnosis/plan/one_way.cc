@@ -57,6 +57,10 @@ bool Planner::many_both_ways(const Inference& inference) const {
          }) > few;
 }
 
+bool Planner::after_one_way() const {
+  return !seen_.runs.empty() && seen_.runs.back().stage == Stage::one_way;
+}
+
 // Whether both sides of this node look slow, and it has not been told yet which of them are.
 bool Planner::undecided_alone(int x, const Inference& inference) const {
   const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];

@@ -133,6 +133,7 @@ class Planner {
   std::optional<OneWayTest> node_for_one_way(const Inference& inference) const;
   std::optional<OneWayTest> path_for_one_way(const Inference& inference) const;
   bool many_both_ways(const Inference& inference) const;
+  bool after_one_way() const;  // the last experiment was such a test
   bool undecided_alone(int node, const Inference& inference) const;
   bool unsteady_alone(int node, const Inference& inference) const;
   Task play_one_way(const OneWayTest& pair, Bytes hop);
@@ -224,6 +225,7 @@ class Planner {
   std::vector<int> few_times_;  // by node: in so many of them
   PairCounts few_pairs_;        // and by pair
   int too_shorts_ = 0;
+  int long_rounds_ = 0;  // without nodes that are far slower
   int across_rounds_ = 0;
   int across_run_ = -1;            // the last of them
   double across_slowest_ = 0;      // bytes per second, of the slowest hop of all of them

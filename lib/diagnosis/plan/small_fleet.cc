@@ -194,8 +194,7 @@ Planner::Task Planner::confirm() {
     auto pair = node_for_one_way(inference);
     if (gross_ && !very.empty()) pair.reset();  // the very slow first
     // Of many nodes one at a time, in turn with what repeats all of them.
-    const bool one_way_before = !seen_.runs.empty() && seen_.runs.back().stage == Stage::one_way;
-    if (one_way_before && !(very.empty() && fine.empty()) && many_both_ways(inference)) pair.reset();
+    if (after_one_way() && !(very.empty() && fine.empty()) && many_both_ways(inference)) pair.reset();
     double share = 0.04;
     int doublings = 0;
     if (const auto low = low_paths(inference);
