@@ -8,8 +8,8 @@
 #include <map>
 
 #include "base/statistics.h"
-#include "diagnosis/infer/leaf_sums.h"
 #include "diagnosis/infer/at_times.h"
+#include "diagnosis/infer/leaf_sums.h"
 
 namespace ringtrue::diagnosis {
 namespace {
