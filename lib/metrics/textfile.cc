@@ -8,22 +8,15 @@
 
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 
 #include "base/fd.h"
 
 namespace ringtrue::metrics {
 
 Result<void> fits_textfile(const std::string& path) {
-  if (!path.ends_with(".prom"))
-    return fail(Cause::bad_input, fmt::format("the file of metrics {} does not end in .prom", path), {},
-                "collectors of text files read *.prom alone");
-  const auto folder = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
-    return fail(Cause::bad_input, fmt::format("the folder of the file of metrics {} is not there", path), {},
-                "make it, or name the one that the collector of text files reads");
-  return {};
+  if (path.ends_with(".prom")) return {};
+  return fail(Cause::bad_input, fmt::format("the file of metrics {} does not end in .prom", path), {},
+              "collectors of text files read *.prom alone");
 }
 
 Result<void> write_textfile(const std::string& path, std::string_view text) {
@@ -34,7 +27,8 @@ Result<void> write_textfile(const std::string& path, std::string_view text) {
     ::unlink(fresh.c_str());
     return fail(Cause::unavailable,
                 fmt::format("the metrics could not be written to {}: {}", path, std::strerror(error)), {},
-                "what is in it is of an earlier check");
+                ::access(path.c_str(), F_OK) == 0 ? "what is in it is of an earlier check"
+                                                  : "see that its folder is there and may be written");
   };
   ::unlink(fresh.c_str());
   OwnedFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
