@@ -71,8 +71,7 @@ Error why_unreachable(const Target& target, const pki::PemBundle* credentials, c
                   node + " refused our certificate" + (own ? fmt::format(" (\"{}\")", own->name) : "") +
                       " and gave no reason",
                   "compare the ca.crt on both sides and the clocks, or it runs --insecure, or has too many "
-                  "clients; its "
-                  "daemon's log says more");
+                  "clients; its daemon's log says more");
   }
   return reason(Cause::unreachable, "cannot connect to " + place + ": " + status);
 }

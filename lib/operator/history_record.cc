@@ -246,12 +246,15 @@ Result<history::Record> record_of_json(std::string_view text, const RecordedBy& 
     history::Found found{subject_of_json(part(findings[i], "scope")), severity, text_at(findings[i], "kind"),
                          number_at(findings[i], "ratio"), number_at(findings[i], "confidence").value_or(0)};
     const json& members = part(findings[i], "members");
-    if (!members.is_array()) record.findings.push_back(found);
+    if (!members.is_array()) {
+      record.findings.push_back(std::move(found));
+      continue;
+    }
     // Of a group each is a finding of its own, as in what a check records itself.
-    for (std::size_t k = 0; members.is_array() && k < members.size(); ++k) {
-      found.subject.node = text_at(members[k], "node");
-      found.ratio = number_at(members[k], "ratio");
-      found.confidence = number_at(members[k], "confidence").value_or(0);
+    for (const json& member : members) {
+      found.subject.node = text_at(member, "node");
+      found.ratio = number_at(member, "ratio");
+      found.confidence = number_at(member, "confidence").value_or(0);
       record.findings.push_back(found);
     }
   }

@@ -17,18 +17,16 @@ namespace ringtrue::ops {
 namespace {
 
 constexpr std::size_t piece_bytes = 1 << 20;
+constexpr const char* files_wanted =
+    "give a file of ibnetdiscover, and tables of dump_fts, ibroute or OpenSM";
 
 class Files {
  public:
   Result<void> add(const std::string& file) {
     const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-    if (!fd)
-      return bad(file, std::strerror(errno),
-                 "give a file of ibnetdiscover, and tables of dump_fts, ibroute or OpenSM");
+    if (!fd) return bad(file, std::strerror(errno), files_wanted);
     auto piece = read_up_to(fd.get(), piece_bytes);
-    if (!piece)
-      return bad(file, piece.error().what,
-                 "give a file of ibnetdiscover, and tables of dump_fts, ibroute or OpenSM");
+    if (!piece) return bad(file, piece.error().what, files_wanted);
     if (formats::is_gzip(*piece)) {
       auto packed = read_file(file, formats::max_file_bytes);
       if (!packed) return bad(file, packed.error().what, "unpack it first");
@@ -38,9 +36,7 @@ class Files {
     }
     if (formats::ForwardingReader::knows(*piece)) return tables(file, std::move(*piece), fd.get());
     auto rest = read_up_to(fd.get(), formats::max_file_bytes);
-    if (!rest)
-      return bad(file, rest.error().what,
-                 "give a file of ibnetdiscover, and tables of dump_fts, ibroute or OpenSM");
+    if (!rest) return bad(file, rest.error().what, files_wanted);
     const std::string text = *piece + *rest;
     return text.find(formats::live_tables) == text.npos ? cables(file, text) : live(file, text);
   }
@@ -76,9 +72,7 @@ class Files {
       if (auto done = reader_.read(piece); !done) return bad(file, done.error().what);
       if (fd < 0 || piece.empty()) break;
       auto next = read_up_to(fd, piece_bytes);
-      if (!next)
-        return bad(file, next.error().what,
-                   "give a file of ibnetdiscover, and tables of dump_fts, ibroute or OpenSM");
+      if (!next) return bad(file, next.error().what, files_wanted);
       piece = std::move(*next);
     }
     if (auto done = reader_.end_of_file(); !done) return bad(file, done.error().what);
