@@ -29,6 +29,10 @@ bool is_of_ring(const Statement& impact) {
          impact.kind == StatementKind::repair_together;
 }
 
+auto of_ring(const std::vector<Finding>& findings) {
+  return std::ranges::count_if(findings, is_of_ring, &Finding::impact);
+}
+
 // What the ring gains by a repair of them all, and of the findings beside them.
 Statement impact_of(const std::vector<Finding>& members, bool others) {
   Statement out = members[0].impact;
@@ -86,10 +90,8 @@ std::vector<Finding> with_groups(const std::vector<Finding>& findings) {
     }
     std::vector<Finding> members;
     for (const std::size_t at : places) members.push_back(findings[at]);
-    std::size_t of_ring = 0;
-    for (const Finding& f : findings) of_ring += is_of_ring(f.impact);
-    const auto own = std::ranges::count_if(members, [](const Finding& f) { return is_of_ring(f.impact); });
-    placed.emplace_back(places[0], group_of(std::move(members), of_ring > std::size_t(own)));
+    const bool others = of_ring(findings) > of_ring(members);
+    placed.emplace_back(places[0], group_of(std::move(members), others));
   }
   std::ranges::sort(placed, {}, [](const auto& p) { return p.first; });
   std::vector<Finding> out;

@@ -228,6 +228,7 @@ LowReadings::Outcomes LowReadings::outcomes_of(const Numbers& list, std::size_t 
   }
   return out;
 }
+
 // `all`: more of a pair as well, each for what it tells.
 LowReadings::Outcomes LowReadings::independent(const std::vector<const Item*>& items, std::size_t end,
                                                std::size_t depth, const Base& base, bool all) const {

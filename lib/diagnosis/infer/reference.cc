@@ -13,7 +13,7 @@ namespace {
 // nodes, most sides may have differed downwards besides, where none reaches the declared rate.
 constexpr double declared_from = 0.88, declared_from_of_few = 0.83;
 constexpr double reaches = 0.95;
-constexpr double kept_short_from = 1.1;
+constexpr double kept_short_from = 1.1;  // of the majority
 
 }  // namespace
 

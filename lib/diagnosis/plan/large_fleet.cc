@@ -218,9 +218,10 @@ Planner::Task Planner::settle() {
     const Inference inference = infer_now();
     note_confirmed(inference);
     const Parts parts(fabric_, inference.rated(seen_.readings), seen_.across, inference);
+    const bool any_open = is_open(inference, parts);
     auto pair = rounds_ < screening_rounds() ? std::nullopt : node_for_one_way(inference);
     // Of many nodes one at a time, in turn with what repeats all of them.
-    if (after_one_way() && many_both_ways(inference) && is_open(inference, parts)) pair.reset();
+    if (after_one_way() && many_both_ways(inference) && any_open) pair.reset();
     if (pair) {
       const Bytes hop = hop_bytes({pair->partner, pair->node}, 1, 0.04 * options_.budget.value);
       if (fits({pair->partner, pair->node}, 1, hop)) {
@@ -232,7 +233,7 @@ Planner::Task Planner::settle() {
     // Those that are far slower keep the others' readings short.
     const auto slow = inference.reference.kept_short ? very_slow(inference) : std::vector<int>();
     const bool too_brief = !slow.empty() && rounds_ >= screening_rounds() && long_rounds_ < most_long_rounds;
-    const bool suspected = fleet || too_brief || is_open(inference, parts);
+    const bool suspected = fleet || too_brief || any_open;
     const bool little_known = !suspected && rounds_ >= screening_rounds() &&
                               (!low_with_few(inference).empty() || !unseen_while_low(inference).empty());
     const bool open = suspected || little_known;
