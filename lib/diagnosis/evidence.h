@@ -70,7 +70,7 @@ struct Evidence {
   std::optional<SlowestHop> slowest_hop;
   std::vector<PortReading> ports;  // of an omnireduce's aggregators; hints likewise
   std::optional<BytesPerSecond> ring_busbw;
-  int fleet_repeats = 0;  // experiments made to confirm that the whole fleet is slow
+  int fleet_repeats = 0;  // experiments made to confirm that the fleet is slow, or a part of it
 
   // Where routes are known: what was seen, what crossed which trunks, and what that means.
   struct OverTrunks {

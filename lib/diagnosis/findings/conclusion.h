@@ -45,7 +45,7 @@ class Conclusion {
 
   void add_fleet();
   void add_generations();
-  bool slower_ones_are_proven() const;
+  std::optional<double> slower_than_declared() const;  // a generation: its rate, bytes/s
   void add_others();
   void add_inconclusive();
   void add_held_back();

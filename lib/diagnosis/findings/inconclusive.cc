@@ -5,6 +5,7 @@
 
 #include "diagnosis/findings/combine.h"
 #include "diagnosis/findings/conclusion.h"
+#include "diagnosis/infer/generations.h"
 #include "diagnosis/plan/plan.h"
 
 namespace ringtrue::diagnosis {
@@ -81,22 +82,14 @@ void Conclusion::add_fleet() {
   out_.findings.push_back(std::move(f));
 }
 
-// Not wrong, but what the others are held to would accuse them.
-// Whether each node of a slower generation has readings that are long enough, of three experiments and more.
-bool Conclusion::slower_ones_are_proven() const {
-  constexpr std::size_t fewest = 3;
-  const auto& shares = c_.inference.generations;
-  std::vector<std::set<int>> runs(shares.size());
-  c_.seen.readings.each_pair([&](int x, int y) {
-    for (const Reading& r : c_.seen.readings.of(x, y))
-      if (!r.momentary && !r.held_back && !r.brief)
-        runs[std::size_t(x)].insert(r.run), runs[std::size_t(y)].insert(r.run);
-  });
-  for (std::size_t i = 0; i < shares.size(); ++i)
-    if (shares[i] < 1 && runs[i].size() < fewest) return false;
-  return true;
+std::optional<double> Conclusion::slower_than_declared() const {
+  const bool declared = out_.expected.origin == ideal::Origin::declared;
+  return below_declared(c_.inference.generations, reference_,
+                        declared ? std::optional(out_.expected.value->value) : std::nullopt,
+                        c_.thresholds.warning, c_.structure.port_rates);
 }
 
+// Not wrong, but what the others are held to would accuse them.
 void Conclusion::add_generations() {
   std::map<double, std::vector<std::string>> members;  // by their share, of the slower ones
   for (std::size_t i = 0; i < c_.inference.generations.size(); ++i)
@@ -114,19 +107,18 @@ void Conclusion::add_generations() {
                            {"fastest_Bps", reference_},
                            {"names", names}}});
   f.next = StatementKind::look_at_generations;
-  // Where somebody said what their links carry, and their ports do not say otherwise, they are slower than
-  // they are to be, whatever the reason.
-  const double slowest = members.begin()->first * reference_;
-  const auto& ports = c_.structure.port_rates;
-  const bool ports_tell = !ports.empty() && std::ranges::find(ports, 0.0) == ports.end();
-  const auto& declared = out_.expected;
-  if (declared.origin == ideal::Origin::declared && !ports_tell &&
-      slowest < c_.thresholds.warning * declared.value->value && slower_ones_are_proven()) {
+  // Slower than somebody said that they are, whatever the reason.
+  if (const auto slowest = slower_than_declared();
+      slowest && are_shown(c_.inference.generations, c_.seen.readings)) {
     f.severity = Severity::warning;
-    f.measured = BytesPerSecond(slowest);
-    f.expected = declared.value;
-    f.ratio = slowest / declared.value->value;
+    f.measured = BytesPerSecond(*slowest);
+    f.expected = out_.expected.value;
+    f.ratio = *slowest / out_.expected.value->value;
     f.confidence = 0.7;  // they may be meant to have a rate of their own
+  } else if (slowest) {
+    out_.not_checked.push_back({StatementKind::slower_part,
+                                {},
+                                {{"rate_Bps", *slowest}, {"expected_Bps", out_.expected.value->value}}});
   }
   out_.findings.push_back(std::move(f));
   for (std::size_t i = 0; i < c_.inference.held_to.size(); ++i)
@@ -227,6 +219,7 @@ void Conclusion::decide() {
 bool Conclusion::may_be_faulty() {
   const double critical = c_.thresholds.critical * reference_;
   const auto& all = c_.inference.suspects;
+  if (slower_than_declared() && !are_shown(c_.inference.generations, c_.seen.readings)) return true;
   // What may be chance, or others' traffic, and is told as that.
   const auto may_be_fine = [&](const Suspect& s) {
     return s.beside_others || (s.chance && between_neighbours(c_.structure, c_.readings.nodes()));

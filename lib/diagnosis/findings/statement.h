@@ -129,6 +129,7 @@ enum class StatementKind {
   too_long_for_ports,
   last_share,
   all_links,
+  slower_part,
   unconfirmed,
   unclear_paths,
   low_by_chance,

@@ -1,6 +1,7 @@
 #include "diagnosis/infer/generations.h"
 
 #include <algorithm>
+#include <set>
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -20,14 +21,20 @@ double best_of(const Readings& readings, int x, int y) {
   return std::max(readings.shown(x, y).value_or(0), readings.best(x, y).value_or(0));
 }
 
+// Brief readings count for no side that has longer ones: bursts and coarse clocks make them high.
 Shown best_of(const Readings& readings) {
-  Shown out(readings);
+  Shown out(readings), brief(readings);
   readings.each_pair([&](int x, int y) {
     for (const Direction end : {Direction::sends, Direction::receives}) {
-      double& best = end == Direction::sends ? out.sends[std::size_t(x)] : out.receives[std::size_t(y)];
+      Shown& to = readings.only_brief(x, y) ? brief : out;
+      double& best = end == Direction::sends ? to.sends[std::size_t(x)] : to.receives[std::size_t(y)];
       best = std::max(best, readings.best_of(end, x, y).value_or(0));
     }
   });
+  for (std::size_t i = 0; i < out.sends.size(); ++i) {
+    if (out.sends[i] <= 0) out.sends[i] = brief.sends[i];
+    if (out.receives[i] <= 0) out.receives[i] = brief.receives[i];
+  }
   return out;
 }
 
@@ -64,10 +71,13 @@ std::vector<double> by_ports(const Readings& readings, const std::vector<double>
 
 }  // namespace
 
+bool knows_all(const std::vector<double>& port_rates) {
+  return !port_rates.empty() && std::find(port_rates.begin(), port_rates.end(), 0.0) == port_rates.end();
+}
+
 std::vector<double> generations(const Readings& readings, const std::vector<double>& port_rates) {
   const Shown shown = best_of(readings);
-  if (!port_rates.empty() && std::find(port_rates.begin(), port_rates.end(), 0.0) == port_rates.end())
-    return by_ports(readings, port_rates, shown);
+  if (knows_all(port_rates)) return by_ports(readings, port_rates, shown);
   std::vector<Node> nodes;  // with both ways alike, fastest first
   std::vector<Node> others;
   for (int node = 0; node < readings.nodes(); ++node) {
@@ -112,6 +122,28 @@ std::vector<double> held_to(std::vector<double> generations) {
     if (i != fastest) next = std::max(next, *i);
   *fastest = std::min(*fastest, next);
   return generations;
+}
+
+std::optional<double> below_declared(const std::vector<double>& generations, double fastest,
+                                     std::optional<double> attainable, double share,
+                                     const std::vector<double>& port_rates) {
+  if (generations.empty() || !attainable || knows_all(port_rates)) return std::nullopt;
+  const double slowest = *std::min_element(generations.begin(), generations.end()) * fastest;
+  return slowest < share * *attainable ? std::optional(slowest) : std::nullopt;
+}
+
+bool are_shown(const std::vector<double>& generations, const Readings& readings) {
+  constexpr std::size_t fewest = 3;
+  std::vector<std::set<int>> runs(generations.size());
+  if (runs.empty()) return true;
+  readings.each_pair([&](int x, int y) {
+    for (const Reading& r : readings.of(x, y))
+      if (!r.momentary && !r.held_back && !r.brief)
+        runs[std::size_t(x)].insert(r.run), runs[std::size_t(y)].insert(r.run);
+  });
+  for (std::size_t i = 0; i < generations.size(); ++i)
+    if (generations[i] < 1 && runs[i].size() < fewest) return false;
+  return true;
 }
 
 }  // namespace ringtrue::diagnosis

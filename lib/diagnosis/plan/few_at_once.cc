@@ -246,7 +246,7 @@ Planner::Task Planner::settle_few() {
   while (few_rounds_ < max_few_rounds) {
     const Inference inference = infer_now();
     note_confirmed(inference);
-    const bool fleet = inference.reference.fleet_slow && seen_.fleet_repeats < 2;
+    const bool fleet = repeats_fleet(inference);
     const NodePairs pairs = next_pairs(inference, fleet);
     auto alone = few_rounds_ > 0 ? node_for_one_way(inference) : std::nullopt;
     if (!alone && pairs.empty()) alone = path_for_one_way(inference);

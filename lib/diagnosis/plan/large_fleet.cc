@@ -229,7 +229,7 @@ Planner::Task Planner::settle() {
         continue;
       }
     }
-    const bool fleet = rounds_ > 0 && inference.reference.fleet_slow && seen_.fleet_repeats < 2;
+    const bool fleet = rounds_ > 0 && repeats_fleet(inference);
     // Those that are far slower keep the others' readings short.
     const auto slow = inference.reference.kept_short ? very_slow(inference) : std::vector<int>();
     const bool too_brief = !slow.empty() && rounds_ >= screening_rounds() && long_rounds_ < most_long_rounds;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/statistics.h"
 #include "diagnosis/counters.h"
+#include "diagnosis/infer/generations.h"
 #include "diagnosis/infer/loss.h"
 
 namespace ringtrue::diagnosis {
@@ -115,6 +116,15 @@ bool Planner::any_node_proven(const Inference& inference) const {
   });
 }
 
+bool Planner::repeats_fleet(const Inference& inference) const {
+  constexpr int most = 2, most_of_a_part = 4;
+  if (inference.reference.fleet_slow) return seen_.fleet_repeats < most;
+  return seen_.fleet_repeats < most_of_a_part &&
+         below_declared(inference.generations, inference.reference.rate, standards_.attainable(),
+                        inference.thresholds.warning, fabric_.port_rates) &&
+         !are_shown(inference.generations, seen_.readings);
+}
+
 bool Planner::watches(const Inference& inference) const {
   if (seen_.crossings)
     return false;  // every trunk was met some times, which is enough for what is always there
@@ -159,7 +169,8 @@ void Planner::note_confirmed(const Inference& inference) {
   seen_.time_to_detect.note(now.findings, seen_.cost.runs);
   if (!options_.on_suspects) return;
   std::vector<Candidate> candidates;
-  for (const Finding& f : now.findings) candidates.push_back({f.scope, f.confidence, true});
+  for (const Finding& f : now.findings)
+    if (f.severity != Severity::info) candidates.push_back({f.scope, f.confidence, true});
   const auto name = [&](int node) { return node < 0 ? std::string() : now.nodes[std::size_t(node)]; };
   for (const Suspect& s : inference.suspects) {
     if (s.confirmed) continue;

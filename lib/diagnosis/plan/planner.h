@@ -130,6 +130,8 @@ class Planner {
     int partner = 0;
   };
   // What a one-way test should tell next; nullopt: nothing, or none is possible.
+  // Whether all nodes are to be measured again, as the fleet or a part of it seems slow alike.
+  bool repeats_fleet(const Inference& inference) const;
   std::optional<OneWayTest> node_for_one_way(const Inference& inference) const;
   std::optional<OneWayTest> path_for_one_way(const Inference& inference) const;
   bool many_both_ways(const Inference& inference) const;

@@ -187,9 +187,8 @@ Planner::Task Planner::confirm() {
       if (s.confirmed || s.alone || (by_chance && late)) continue;
       (s.type != ScopeType::path && s.ratio < very_slow_share ? very : fine).push_back(&s);
     }
-    // Whether it is the fleet takes repeats: of few nodes one that is slow is much of what was seen.
-    const bool fleet =
-        (inference.reference.fleet_slow || inference.reference.few_alike) && seen_.fleet_repeats < 2;
+    // Of few nodes one that is slow is much of what was seen.
+    const bool fleet = repeats_fleet(inference) || (inference.reference.few_alike && seen_.fleet_repeats < 2);
     const bool nothing_else = very.empty() && fine.empty() && !fleet;
     auto pair = node_for_one_way(inference);
     if (gross_ && !very.empty()) pair.reset();  // the very slow first

@@ -266,6 +266,9 @@ constexpr Wording wordings[] = {
     {StatementKind::all_links, "all-links",
      "whether all links are slow\nmost sides reach {rate_Bps}, {reached_share} of what is attainable at the "
      "link rate, but [{?busy}processors were more than 90 % busy][{!busy}it was measured too seldom]"},
+    {StatementKind::slower_part, "slower-part",
+     "whether a part of the fleet is slow: {rate_Bps} of {expected_Bps}\nits readings are too short or too "
+     "few; a longer --budget repeats them"},
     {StatementKind::unconfirmed, "unconfirmed", "{scope}: {rate_Bps} of {expected_Bps}\n{text}"},
     {StatementKind::unclear_paths, "unclear-paths",
      "{#paths} of nodes with a slow side\nacknowledgements queue there, and there was no time to measure one "
