@@ -1,9 +1,11 @@
 #include "diagnosis/infer/low_readings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "diagnosis/infer/generations.h"
 #include "diagnosis/infer/significance.h"
 #include "diagnosis/plan/plan.h"
 
@@ -25,6 +27,11 @@ constexpr int far_from = 2;  // of LowReadings::kinds
 // is taken to be this, until that many readings say otherwise.
 constexpr std::array<double, depths.size()> low_of_few = {0.4, 0.25, 0.1, 0.02, 0.01};
 constexpr double few_weight = 8;
+
+// Acknowledgements that queue behind the data of a slow port take this much, and no more.
+bool may_queue(double share) {
+  return share > 0.6 && share < depths.front();
+}
 
 // That all low readings came before all others: those that came since, of which a check takes more because
 // of them, say nothing against it. Of as many beginnings as there are.
@@ -82,8 +89,11 @@ LowReadings::LowReadings(const Readings& readings, const Inference& inference, c
       clear_(n_ <= all_pairs_up_to || apart_ || !leaf_.empty()),
       may_share_(guessed_ || (clear_ && leaf_.empty() && !apart_)),
       of_(std::size_t(2 * n_)) {
+  const bool ports_tell = knows_all(structure.port_rates);
   readings.each_pair([&](int x, int y) {
     const bool crosses = structure.crosses(x, y);  // a trunk may be what is slow
+    // Both of its sides are slow alike, and no port says that it is meant to be.
+    const bool slow_alike = !ports_tell && std::min(inference.generation(x), inference.generation(y)) < 1;
     const double sends = inference.sends[std::size_t(x)].value_or(0),
                  receives = inference.receives[std::size_t(y)].value_or(0);
     // Held against what both ends have shown: a port that is slower for good is not slow at times.
@@ -98,6 +108,7 @@ LowReadings::LowReadings(const Readings& readings, const Inference& inference, c
       item.counts[0] = !crosses && receives > 0 && !r.held_back && !r.is_beside(r.others_received) &&
                        fine(Direction::receives, y);
       item.counts[1] = !crosses && sends > 0 && !r.is_beside(r.others_sent) && fine(Direction::sends, x);
+      if (slow_alike && may_queue(std::min(item.share[0], item.share[1]))) continue;
       item.kind = kind_of(r, structure);
       items_.push_back(item);
       if (crosses) continue;
