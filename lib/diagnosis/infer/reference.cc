@@ -122,6 +122,9 @@ constexpr double badly_known = 1;
 constexpr std::size_t enough_for_a_tenth = 100;   // sides: it is no matter of a few slow ones
 constexpr double apart_from = 4 * usual_scatter;  // of the reference
 constexpr double most_apart = 0.4;                // of the sides
+// Of fewer, where chance leaves wider gaps.
+constexpr std::size_t enough_for_a_gap = 10;  // sides
+constexpr double far_apart_from = 0.1, most_far_apart = 0.5;
 constexpr double brief_limit = 0.85;    // bursts raise what was measured briefly, and most sides were
 constexpr double most_scatter = 0.035;  // beyond, it is no matter of ports that differ
 
@@ -142,8 +145,10 @@ void drop_those_apart(std::vector<double>& rates, double reference) {
   std::sort(rates.begin(), rates.end());
   const double middle = rates[rates.size() / 2];
   std::size_t first = 0;
-  double widest = apart_from * reference;
-  for (std::size_t i = 1; i < std::size_t(double(rates.size()) * most_apart); ++i)
+  const bool many = rates.size() >= enough_for_a_tenth;
+  double widest = (many ? apart_from : far_apart_from) * reference;
+  const auto most = std::size_t(double(rates.size()) * (many ? most_apart : most_far_apart));
+  for (std::size_t i = 1; i < most + !many; ++i)
     if (rates[i] - rates[i - 1] >= widest) widest = rates[i] - rates[i - 1], first = i;
   if (2 * (middle - rates[first]) <= widest)
     rates.erase(rates.begin(), rates.begin() + std::ptrdiff_t(first));
@@ -155,7 +160,7 @@ double scatter_of(const Limits& sends, const Limits& receives, double reference)
   if (!(reference > 0)) return 0;
   std::vector<double> rates = healthy_sides(sends, receives, reference);
   if (sends.rate.size() < fewest_nodes) return usual_scatter;
-  if (rates.size() >= enough_for_a_tenth) drop_those_apart(rates, reference);
+  if (rates.size() >= enough_for_a_gap) drop_those_apart(rates, reference);
   const double n = double(rates.size()), middle = upper_median(rates);
   const bool few = int(sends.rate.size()) <= few_nodes;
   // What a side shows is the better of several partners', which draws most sides together and not the
