@@ -269,7 +269,7 @@ class InferenceBuilder {
         // A burst may have doubled what the side showed elsewhere.
         if (suspected && readings_.only_brief(x, y)) share = gross_share;
       }
-      if (*best >= share * limit) return;
+      if (*best >= share * limit || (n_ > 2 && rails_did_well(x, y, share * limit))) return;
       Suspect s;
       s.node = x;
       s.peer = y;
@@ -282,6 +282,13 @@ class InferenceBuilder {
       auto list = s.alone ? alone_.counting(x, y) : readings_.counting_and_better(x, y);
       add_suspect(std::move(s), std::move(list), limit, 1);
     });
+  }
+
+  // Another rail was the slowest each time, so that none of them is slow.
+  bool rails_did_well(int x, int y, double rate) const {
+    const auto list = readings_.of(x, y);
+    const bool several = std::ranges::any_of(list, [](const Reading& r) { return r.rails.size() > 1; });
+    return several && readings_.shown(x, y).value_or(0) >= rate;
   }
 
   // Programs that take their data slowly, from everybody and each time.
