@@ -84,7 +84,6 @@ class LowReadings {
   // Links with some others, nobody knows with whom.
   bool may_share() const { return may_share_; }
   bool apart() const { return apart_; }  // no two nodes share links
-  bool leaves_known() const { return !leaf_.empty(); }
 
   // Counts anew how common low readings are, without what is explained.
   void count_all();

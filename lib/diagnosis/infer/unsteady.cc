@@ -232,7 +232,7 @@ class UnsteadySides {
       // What was guessed to be one leaf may be a pod, and without a guess any two may meet on a trunk.
       out.confirmed = false, out.in_company = true;
       out.missing = "low only while many others send, which may share its links";
-    } else if (out.confirmed && !low_.leaves_known() &&
+    } else if (out.confirmed &&
                inference_.lacks_what_others_send(out, inference_.reference.rate - out.best)) {
       out.confirmed = false;
       out.missing = "others send as much meanwhile as it lacks then, and may share links with it";
