@@ -266,9 +266,11 @@ void Conclusion::add_other_side(const Suspect& s, Finding& f) const {
   if (s.type == ScopeType::path || s.type == ScopeType::node) return;
   const bool sends = s.type == ScopeType::sender;
   const Side side{s.node, sends ? Direction::receives : Direction::sends};
+  const double share = c_.inference.generation(s);
   if (const auto alone = c_.inference.fine_alone_at(side))
-    f.evidence.push_back(
-        {sends ? StatementKind::alone_receives : StatementKind::alone_sends, {}, {{"rate_Bps", *alone}}});
+    f.evidence.push_back({sends ? StatementKind::alone_receives : StatementKind::alone_sends,
+                          {},
+                          {{"rate_Bps", *alone * share}}});
   // What reads low at times, and is not proven, is not fine.
   if (c_.inference.is_overshadowed(side) ||
       c_.inference.find(sends ? ScopeType::receiver : ScopeType::sender, s.node))
@@ -276,7 +278,7 @@ void Conclusion::add_other_side(const Suspect& s, Finding& f) const {
   const auto other = (sends ? c_.inference.receives : c_.inference.sends)[std::size_t(s.node)];
   if (!other || *other < c_.thresholds.warning * reference_) return;
   f.evidence.push_back(
-      {sends ? StatementKind::also_receives : StatementKind::also_sends, {}, {{"rate_Bps", *other}}});
+      {sends ? StatementKind::also_receives : StatementKind::also_sends, {}, {{"rate_Bps", *other * share}}});
 }
 
 void Conclusion::add_finding(const Group& group) {
