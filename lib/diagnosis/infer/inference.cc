@@ -97,14 +97,40 @@ class InferenceBuilder {
     return other_rate < t_.gross * reference() && other_rate * 1.25 < rate && !momentary(other, other_rate);
   }
 
-  // With most partners, in most tests: what comes and goes may be away in some, and a path may be slow.
+  // Whether a node was as slow in a test of both its directions as it is in company, one way at least.
+  bool is_there(const Reading& r, Direction d, const std::optional<double>& in_company) const {
+    return in_company && slow(*in_company) && r.carried_by(d) < (*in_company + reference()) / 2;
+  }
+
+  // The tests in which what makes it slow in company was there: what comes and goes is away in some, which
+  // say nothing of either side then. Empty: it never was.
+  std::set<int> tests_of_what_is_there(int node) const {
+    std::set<int> out;
+    for (const Direction d : {Direction::sends, Direction::receives}) {
+      const auto& in_company = (d == Direction::sends ? out_.sends : out_.receives)[std::size_t(node)];
+      for (const auto& [x, y] : pairs_of(alone_, {node, d}))
+        for (const Reading& r : alone_.counting_for(d, x, y))
+          if (is_there(r, d, in_company)) out.insert(r.run);
+    }
+    return out;
+  }
+
+  std::vector<Reading> telling_alone(Side side, int x, int y, const std::set<int>& tests) const {
+    std::vector<Reading> out = alone_.counting_for(side.direction, x, y);
+    if (!tests.empty()) std::erase_if(out, [&](const Reading& r) { return !tests.count(r.run); });
+    return out;
+  }
+
+  // With most partners, in most tests: a path may be slow.
   std::optional<double> usual_alone(Side side) const {
+    const std::set<int> tests = tests_of_what_is_there(side.node);
     std::vector<double> rates;
     for (const auto& [x, y] : pairs_of(alone_, side)) {
       const auto best = alone_.best_of(side.direction, x, y);
       if (!best || (alone_.only_momentary(x, y) && slow(*best))) continue;
       std::vector<double> with_one;
-      for (const Reading& r : alone_.counting_for(side.direction, x, y)) with_one.push_back(r.rate);
+      for (const Reading& r : telling_alone(side, x, y, tests)) with_one.push_back(r.rate);
+      if (with_one.empty() && !tests.empty()) continue;
       rates.push_back(with_one.empty() ? *best : upper_median(std::move(with_one)));
     }
     if (rates.empty()) return std::nullopt;
@@ -198,8 +224,9 @@ class InferenceBuilder {
     s.alone = true;
     std::vector<Reading> list;
     std::set<int> partners;
+    const std::set<int> tests = tests_of_what_is_there(side.node);
     for (const auto& [x, y] : pairs_of(alone_, side)) {
-      for (const Reading& r : alone_.counting_for(side.direction, x, y))
+      for (const Reading& r : telling_alone(side, x, y, tests))
         list.push_back(r), partners.insert(sends ? y : x);
     }
     s.partners = int(partners.size());

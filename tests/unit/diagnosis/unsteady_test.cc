@@ -161,6 +161,25 @@ TEST(Unsteady, AFaultThatBeginsDuringTheCheckIsToldAsThat) {
   }
 }
 
+// Slow both ways in company, and away in some of the tests of one direction at a time, which clear no side.
+struct AwayInSomeTests : Wires {
+  using Wires::Wires;
+  Result<Observation> measure(const Experiment& e) override {
+    const bool away = e.algorithm == collective::AlgorithmId::naive && ++tests % 3 == 1;
+    for (auto* side : {&sends, &receives}) (*side)[3] = full * (away ? 1 : 0.4);
+    return Wires::measure(e);
+  }
+  int tests = 0;
+};
+
+TEST(Unsteady, BothSidesAreToldByTestsInWhichTheFaultWasThere) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    AwayInSomeTests wires(8, seed);
+    wires.acknowledgements = true;
+    EXPECT_EQ(scopes_of(wires.check(true)), Names{"node node3"}) << seed;
+  }
+}
+
 // Both sides of a node at once: whether both are slow is told by one direction at a time.
 TEST(Unsteady, BothSidesOfANodeAreTheNode) {
   int named = 0;
