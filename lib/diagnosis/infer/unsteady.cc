@@ -46,7 +46,7 @@ class UnsteadySides {
       const double chance = best.chance * double(low_.sides() * depths.size());
       if (chance > worth_a_look) break;
       named.insert(clearest);
-      Suspect suspect = suspect_of(clearest, best.depth, chance);
+      Suspect suspect = suspect_of(clearest, best.depth, chance, other_is_proven(clearest, out));
       if (is_shadow(suspect, out) && !is_low_alone(clearest, best.depth)) {
         if (!suspect.confirmed && chance > may_be_shadow) continue;
         const bool proven = other_is_proven(clearest, out),
@@ -171,18 +171,19 @@ class UnsteadySides {
     return false;
   }
 
-  Suspect suspect_of(std::size_t s, std::size_t depth, double chance) const {
+  // Beside a side that is proven a link that others share is less likely.
+  Suspect suspect_of(std::size_t s, std::size_t depth, double chance, bool other_proven) const {
     Suspect out;
     out.node = int(s / 2);
     out.type = type_of(s);
     // Of two nodes the sides and the path between are one.
     if (n_ == 2 && s % 2) out.type = ScopeType::path, out.peer = out.node, out.node = 1 - out.peer;
-    return judged(std::move(out), low_.of(s), s % 2, depth, chance);
+    return judged(std::move(out), low_.of(s), s % 2, depth, chance, other_proven ? 1 : lone_readings);
   }
 
   // By these readings, as the sender's or as the receiver's.
   Suspect judged(Suspect out, const LowReadings::Numbers& list, std::size_t end, std::size_t depth,
-                 double chance) const {
+                 double chance, int lone_wanted = lone_readings) const {
     int held_back = 0;
     out.unsteady = true;
     std::set<int> runs, partners;
@@ -228,7 +229,7 @@ class UnsteadySides {
     });
     // Hops of three nodes share no links, and of two there is one each way.
     const bool may_share = low_.may_share() && !(out.type == ScopeType::path && n_ <= 3);
-    if (may_share && out.confirmed && lone < lone_readings) {
+    if (may_share && out.confirmed && lone < lone_wanted) {
       // What was guessed to be one leaf may be a pod, and without a guess any two may meet on a trunk.
       out.confirmed = false, out.in_company = true;
       out.missing = "low only while many others send, which may share its links";
