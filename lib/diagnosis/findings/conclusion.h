@@ -33,6 +33,7 @@ class Conclusion {
   std::vector<Quantity> readings_of(const Suspect& suspect) const;
   void add_evidence(const Suspect& suspect, Finding& finding) const;
   void add_causes(const Suspect& suspect, Finding& finding) const;
+  bool was_fine_meanwhile(Side side, const Suspect& s) const;
   void add_other_side(const Suspect& suspect, Finding& finding) const;
   void add_finding(const Group& group);
   void add_parts();

@@ -262,6 +262,21 @@ void Conclusion::add_causes(const Suspect& s, Finding& f) const {
           s.type == ScopeType::receiver ? "" : name);
 }
 
+// What a side did at its best says nothing of when its node's other side was slow.
+bool Conclusion::was_fine_meanwhile(Side side, const Suspect& s) const {
+  constexpr int fewest = 2;
+  std::set<int> low_runs;
+  for (const Reading& r : s.readings) low_runs.insert(r.run);
+  int fine = 0, low = 0;
+  const bool sends = side.direction == Direction::sends;
+  for (const int other : sends ? c_.readings.receivers_of(side.node) : c_.readings.senders_to(side.node)) {
+    const int x = sends ? side.node : other, y = sends ? other : side.node;
+    for (const Reading& r : c_.readings.counting_for(side.direction, x, y))
+      if (low_runs.count(r.run)) ++(r.rate < c_.thresholds.warning * c_.inference.due(x, y) ? low : fine);
+  }
+  return fine >= fewest && low < fine;
+}
+
 void Conclusion::add_other_side(const Suspect& s, Finding& f) const {
   if (s.type == ScopeType::path || s.type == ScopeType::node) return;
   const bool sends = s.type == ScopeType::sender;
@@ -275,6 +290,7 @@ void Conclusion::add_other_side(const Suspect& s, Finding& f) const {
   if (c_.inference.is_overshadowed(side) ||
       c_.inference.find(sends ? ScopeType::receiver : ScopeType::sender, s.node))
     return;
+  if (s.unsteady && !was_fine_meanwhile(side, s)) return;
   const auto other = (sends ? c_.inference.receives : c_.inference.sends)[std::size_t(s.node)];
   if (!other || *other < c_.thresholds.warning * reference_) return;
   f.evidence.push_back(
