@@ -56,11 +56,24 @@ bool is_of(const Outcome& o, Kind::Group group) {
   return o.drawn.kind->group == group;
 }
 
+// What the fastest partner can see of a fault: a port that carries more than anybody's, still or again, shows
+// no lack. 0: dead.
+double visible_severity(const Case& c) {
+  const sim::Fabric& fabric = c.world.fabric;
+  if (c.severity == 0 || fabric.faults.size() != 1) return c.severity;
+  const int node = fabric.faults.front().place.node;
+  double partner = 0;
+  for (int other = 0; other < fabric.nodes; ++other)
+    if (other != node) partner = std::max(partner, c.world.generation(other));
+  const double own = c.world.generation(node);
+  return 1 - std::min(own * (1 - c.severity), partner) / std::min(own, partner);
+}
+
 // Of nodes and NICs, what is no matter of how far healthy ports differ: twice their standard deviation.
 bool is_of_hosts(const Outcome& o) {
   constexpr double least = 0.1;
-  const double severity = o.drawn.severity;  // 0: dead
-  return o.drawn.kind->host && (severity == 0 || severity >= std::max(least, 2 * o.drawn.spread));
+  const double severity = visible_severity(o.drawn);
+  return o.drawn.kind->host && (o.drawn.severity == 0 || severity >= std::max(least, 2 * o.drawn.spread));
 }
 
 struct NodeRange {

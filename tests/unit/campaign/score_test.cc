@@ -276,6 +276,26 @@ TEST(Score, OfHostsIsOfWhatIsNoMatterOfTheFleetsOwnScatter) {
   EXPECT_EQ(hosts(outcome("two", 0.5, 0)), 0);
 }
 
+// A port that is slower than it was, and still faster than its only partner's.
+TEST(Score, OfHostsIsOfWhatAPartnerCanSee) {
+  const auto hosts = [](double severity, double own, double partner) {
+    Outcome out;
+    out.drawn.kind = *find_kind("slow-nic");
+    out.drawn.severity = severity;
+    out.drawn.world.fabric.nodes = 2;
+    out.drawn.world.fabric.faults.resize(1);
+    out.drawn.world.fabric.faults[0].place.node = 1;
+    out.drawn.world.generations = {{0, partner}, {1, own}};
+    out.score.faults = 1;
+    return score({out}).hosts.cases;
+  };
+  EXPECT_EQ(hosts(0.3, 1, 1), 1);
+  EXPECT_EQ(hosts(0.3, 0.5, 1), 1);
+  EXPECT_EQ(hosts(0.3, 1, 0.5), 0);
+  EXPECT_EQ(hosts(0.5, 1, 0.5), 0);
+  EXPECT_EQ(hosts(0.6, 1, 0.5), 1);
+}
+
 TEST(Score, OfASmallCampaignIsGood) {
   Campaign campaign;
   campaign.cases = 300;
