@@ -130,7 +130,7 @@ class InferenceBuilder {
       if (!best || (alone_.only_momentary(x, y) && slow(*best))) continue;
       std::vector<double> with_one;
       for (const Reading& r : telling_alone(side, x, y, tests)) with_one.push_back(r.rate);
-      if (with_one.empty() && !tests.empty()) continue;
+      if (with_one.empty() && !alone_.counting_for(side.direction, x, y).empty()) continue;
       rates.push_back(with_one.empty() ? *best : upper_median(std::move(with_one)));
     }
     if (rates.empty()) return std::nullopt;
