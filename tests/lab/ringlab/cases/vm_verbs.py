@@ -189,7 +189,7 @@ def with_rdma(lab):
 
 for _algorithm in ALGORITHMS:
     register(f"verbs/exact-{_algorithm}", exact(_algorithm, [(4, 1)]),
-             quick=_algorithm in ("ring", "double-tree"), machine="verbs")
+             quick=_algorithm == "ring", machine="verbs")
     register(f"verbs/exact-{_algorithm}-several-ranks-a-node", exact(_algorithm, [(1, 2), (3, 2), (4, 2)]),
              machine="verbs")
     register(f"verbs/every-count-{_algorithm}", every_count(_algorithm), machine="verbs")
@@ -210,7 +210,7 @@ for _side in ("egress", "ingress"):
         register(f"verbs/lossy-node{_node}-{_side}", lossy(_node, _side), machine="verbs")
 register("verbs/healthy", healthy(1), machine="verbs")
 register("verbs/healthy-five", healthy(5), machine="verbs")
-register("verbs/sweep", sweep, quick=True, machine="verbs")
+register("verbs/sweep", sweep, machine="verbs")
 register("verbs/sweep-past-a-dead-port", sweep_past_a_dead_port, machine="verbs")
 for _case in (with_rdma, without_rdma, without_rdma_but_asked_for):
     register(f"verbs/{_case.__name__.replace('_', '-')}", _case, quick=True, machine="verbs")
