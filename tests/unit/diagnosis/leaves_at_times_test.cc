@@ -115,7 +115,7 @@ TEST(LeafAtTimes, IsToldAsWhatItWas) {
   EXPECT_EQ(ended[0].leaf, 3);
   EXPECT_EQ(ended[0].low_runs, 5);
   EXPECT_EQ(ended[0].all_runs, 12);
-  const auto began = leaves_of(12, [](int round) { return round >= 7; });
+  const auto began = leaves_of(12, [](int round) { return round >= 6; });
   ASSERT_EQ(began.size(), 1u);
   EXPECT_EQ(began[0].course, Course::began);
   const auto comes = leaves_of(12, [](int round) { return round % 2 == 0; });
