@@ -126,7 +126,8 @@ Wanted Planner::wanted(const Inference& inference, const Parts& parts) const {
     const bool tells = s.type == ScopeType::path && !s.confirmed && !s.alone;
     if (!tells || parts.part_of(s.node, s.peer) || parts.may_be_at_times(s.node, s.peer)) continue;
     const bool crosses = fabric_.crosses(s.node, s.peer);
-    const bool other = s.readings.size() >= 2 && draw() % 2 == 0;
+    // Also where they do not count, beside others' traffic: more of them would not either.
+    const bool other = seen_.readings.of(s.node, s.peer).size() >= 2 && draw() % 2 == 0;
     // Two that share a trunk slow one another: once repeated, not both of them in every round.
     if (crosses && other && !out.paths.empty()) continue;
     // Below one leaf it may be an end that is slow at times: others tell.
