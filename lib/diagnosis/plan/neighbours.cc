@@ -140,8 +140,12 @@ class Order {
       auto& r = range.try_emplace(group_[std::size_t(order[i])], i, i).first->second;
       r.second = i;
     }
-    const auto around = [&](std::size_t i) {
-      return cost(order[(i + n - 1) % n], order[i]) + cost(order[i], order[(i + 1) % n]);
+    const auto from = [&](std::size_t i) { return cost(order[i % n], order[(i + 1) % n]); };
+    const auto around = [&](std::size_t i) { return from(i + n - 1) + from(i); };
+    // The hop between neighbours counts once.
+    const auto around_both = [&](std::size_t i, std::size_t j) {
+      const int between = (i + 1) % n == j ? from(i) : (j + 1) % n == i ? from(j) : 0;
+      return around(i) + around(j) - between;
     };
     for (int pass = 0; pass < passes; ++pass) {
       for (std::size_t i = 0; i < n; ++i) {
@@ -150,9 +154,9 @@ class Order {
         for (int attempt = 0; attempt < tries; ++attempt) {
           const std::size_t j = low + below(high - low + 1);
           if (j == i || fixed(order[j])) continue;
-          const int before = around(i) + around(j);
+          const int before = around_both(i, j);
           std::swap(order[i], order[j]);
-          if (around(i) + around(j) < before) break;
+          if (around_both(i, j) < before) break;
           std::swap(order[i], order[j]);
         }
       }
