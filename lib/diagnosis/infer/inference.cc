@@ -478,6 +478,13 @@ bool Inference::may_be_at_times(const Suspect& path) const {
          });
 }
 
+bool Inference::end_may_be_as_slow(const Suspect& path) const {
+  return path.type == ScopeType::path && std::ranges::any_of(suspects, [&](const Suspect& s) {
+           return s.unsteady && s.type != ScopeType::path && s.explains(path.node, path.peer) &&
+                  s.ratio < 1.1 * path.ratio;
+         });
+}
+
 std::vector<std::pair<int, int>> inconclusive_pairs(const Readings& readings, const Inference& inference,
                                                     const Thresholds& thresholds) {
   std::vector<std::pair<int, int>> out;

@@ -163,6 +163,8 @@ struct Inference {
   bool explains(int source, int destination) const;      // whether any suspect does
   // Whether a path is low as a side of its ends is that may be slow at times.
   bool may_be_at_times(const Suspect& path) const;
+  // Whether a side of its ends reads as low at times, maybe by chance.
+  bool end_may_be_as_slow(const Suspect& path) const;
 };
 
 // `attainable`: of the declared link rate; nullopt: unknown. `alone`: readings of single directions (one-way

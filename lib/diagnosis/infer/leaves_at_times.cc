@@ -15,14 +15,14 @@ namespace ringtrue::diagnosis {
 namespace {
 
 // Those of sides (at_times.h), and one that flows which meet on a trunk seldom come to.
-constexpr std::array<double, 6> depths = {0.9, 0.87, 0.8, 0.65, 0.45, 0.2};
-using ByDepth = std::array<double, depths.size()>;
+constexpr std::array<double, 6> crossing_depths = {0.9, 0.87, 0.8, 0.65, 0.45, 0.2};
+using ByDepth = std::array<double, crossing_depths.size()>;
 // Of single hops, and of all of a leaf's together.
 enum Kind : std::uint8_t { single, together };
 constexpr std::size_t kinds = 2;
 
-// How often what crosses between leaves reads below each of the depths is taken to be this, until that many
-// readings of other leaves say otherwise.
+// How often what crosses between leaves reads below each of the depths is taken to be this, until
+// that many readings of other leaves say otherwise.
 constexpr std::array<ByDepth, kinds> low_usually = {
     {{0.5, 0.4, 0.3, 0.25, 0.05, 0.02}, {0.4, 0.3, 0.2, 0.05, 0.02, 0.02}}};
 constexpr double usually_weight = 8;
@@ -86,7 +86,7 @@ class LeavesAtTimes {
         if (r.momentary || r.held_back) continue;
         const double share = r.rate / due;
         // What shared links, or was beside others' traffic, was good all the same if it was.
-        const bool tells = seen == CrossingsSeen::all && (r.counts() || share >= depths.front());
+        const bool tells = seen == CrossingsSeen::all && (r.counts() || share >= crossing_depths.front());
         const Item item{single, r.run, from, to, share, &r, nullptr, tells};
         if (inside)
           inside_.add(*this, item, 1);
@@ -145,10 +145,10 @@ class LeavesAtTimes {
   }
   bool low(const Item& item, std::size_t depth) const { return low(item.kind, item.share, depth); }
   bool low(Kind kind, double share, std::size_t depth) const {
-    const double below = depths[depth] - (kind == together ? sums_differ : 0);
+    const double below = crossing_depths[depth] - (kind == together ? sums_differ : 0);
     return share < below && share < inference_.thresholds.warning;
   }
-  double ways() const { return 3 * double(leaves_.size() * depths.size()); }
+  double ways() const { return 3 * double(leaves_.size() * crossing_depths.size()); }
 
   struct Count {
     std::array<double, kinds> all{};
@@ -156,7 +156,8 @@ class LeavesAtTimes {
     void add(const LeavesAtTimes& leaves, const Item& item, int sign) {
       if (item.explained) return;
       all[item.kind] += sign;
-      for (std::size_t d = 0; d < depths.size(); ++d) low[item.kind][d] += sign * leaves.low(item, d);
+      for (std::size_t d = 0; d < crossing_depths.size(); ++d)
+        low[item.kind][d] += sign * leaves.low(item, d);
     }
   };
   Count everywhere() const {
@@ -169,7 +170,8 @@ class LeavesAtTimes {
     for (const std::size_t i : of_.at(leaf)) out.add(*this, items_[i], -1);
     for (std::size_t k = 0; k < kinds; ++k) {
       out.all[k] += usually_weight;
-      for (std::size_t d = 0; d < depths.size(); ++d) out.low[k][d] += usually_weight * low_usually[k][d];
+      for (std::size_t d = 0; d < crossing_depths.size(); ++d)
+        out.low[k][d] += usually_weight * low_usually[k][d];
     }
     return out;
   }
@@ -217,7 +219,7 @@ class LeavesAtTimes {
       for (const auto& [up, down] : {std::pair(true, true), {true, false}, {false, true}}) {
         if (two_ && !(up && down)) continue;  // which of them it is, nobody can tell
         const Ends ends{leaf, up, down};
-        for (std::size_t d = 0; d < depths.size(); ++d) {
+        for (std::size_t d = 0; d < crossing_depths.size(); ++d) {
           const double chance = ways() * tail(ends, d, others);
           if (chance < out.chance) out = {ends, d, chance};
         }
@@ -245,7 +247,7 @@ class LeavesAtTimes {
       const Item& item = items_[i];
       if (item.kind != kind || !speaks_of(found.ends, item)) continue;
       out.runs.insert(item.run);
-      out.any_good |= item.share >= depths.front();
+      out.any_good |= item.share >= crossing_depths.front();
       if (!low(item, found.depth)) continue;
       out.low_runs.insert(item.run);
       const bool leaves = item.from == found.ends.leaf;

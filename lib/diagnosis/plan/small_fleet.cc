@@ -179,14 +179,8 @@ Planner::Task Planner::confirm() {
     std::vector<const Suspect*> very, fine;
     // What may be slow at times is not worth the time of paths that are slow for good, and are no slower than
     // it.
-    const auto as_slow_at_times = [&](const Suspect& path) {
-      return std::ranges::any_of(inference.suspects, [&](const Suspect& s) {
-        return s.unsteady && s.peer < 0 && path.peer >= 0 && s.explains(path.node, path.peer) &&
-               s.ratio < 1.1 * path.ratio;
-      });
-    };
     const bool paths_left = std::ranges::any_of(inference.suspects, [&](const Suspect& s) {
-      return s.alone && !s.confirmed && !inference.may_be_at_times(s) && !as_slow_at_times(s);
+      return s.alone && !s.confirmed && !inference.may_be_at_times(s) && !inference.end_may_be_as_slow(s);
     });
     const bool late = paths_left && elapsed() > 0.35 * options_.budget.value;
     for (const Suspect& s : inference.suspects) {
