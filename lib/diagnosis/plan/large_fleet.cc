@@ -9,6 +9,7 @@
 #include "base/splitmix64.h"
 #include "diagnosis/findings/conclusion.h"
 #include "diagnosis/infer/attribute.h"
+#include "diagnosis/infer/generations.h"
 #include "diagnosis/infer/leaf_guess.h"
 #include "diagnosis/plan/planner.h"
 
@@ -137,6 +138,7 @@ Wanted Planner::wanted(const Inference& inference, const Parts& parts) const {
     }
     out.paths.emplace_back(s.node, s.peer);
   }
+  for (const auto& path : among_slow_alike(inference)) out.paths.push_back(path);
   for (const Late& late : seen_.latencies.late(fabric_, n_)) {
     if (late.peer >= 0 && !late.confirmed()) out.paths.emplace_back(late.node, late.peer);
   }
@@ -147,6 +149,24 @@ Wanted Planner::wanted(const Inference& inference, const Parts& parts) const {
     out.sends[std::size_t(x)] = out.receives[std::size_t(y)] = 1;
   for (const auto& [node, direction] : unseen_while_low(inference))
     (direction == Direction::sends ? out.sends : out.receives)[std::size_t(node)] = 1;
+  return out;
+}
+
+// Nodes that are slow both ways and have not met: a generation of slower NICs is as slow among itself, and
+// where their ports do not say so, nothing else tells it (generations.h). Those below one leaf first.
+Planner::NodePairs Planner::among_slow_alike(const Inference& inference) const {
+  if (retries_ >= max_retries || knows_all(fabric_.port_rates)) return {};
+  std::vector<int> slow;
+  for (const int node : all_)
+    if (inference.find(ScopeType::sender, node) && inference.find(ScopeType::receiver, node))
+      slow.push_back(node);
+  std::ranges::stable_sort(slow, {}, [&](int node) { return groups_[std::size_t(node)]; });
+  NodePairs out;
+  const auto met = [&](int x, int y) {
+    return !seen_.readings.of(x, y).empty() || !seen_.readings.of(y, x).empty();
+  };
+  for (std::size_t i = 0; i + 1 < slow.size(); ++i)
+    if (!met(slow[i], slow[i + 1])) out.emplace_back(slow[i], slow[i + 1]);
   return out;
 }
 
@@ -236,7 +256,8 @@ Planner::Task Planner::settle() {
     const bool too_brief = !slow.empty() && rounds_ >= screening_rounds() && long_rounds_ < most_long_rounds;
     const bool suspected = fleet || too_brief || any_open;
     const bool little_known = !suspected && rounds_ >= screening_rounds() &&
-                              (!low_with_few(inference).empty() || !unseen_while_low(inference).empty());
+                              (!low_with_few(inference).empty() || !unseen_while_low(inference).empty() ||
+                               !among_slow_alike(inference).empty());
     const bool open = suspected || little_known;
     if (may_go_across(inference, parts, open)) {
       if (const auto round = next_across(inference)) {

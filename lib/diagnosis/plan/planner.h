@@ -94,6 +94,7 @@ class Planner {
   bool is_open(const Inference& inference, const Parts& parts) const;
   Wanted wanted(const Inference& inference, const Parts& parts) const;
   bool slow_ends(Wanted& wanted) const;
+  NodePairs among_slow_alike(const Inference& inference) const;
   NodePairs low_with_few(const Inference& inference) const;
   std::vector<Side> unseen_while_low(const Inference& inference) const;
   bool trunks_wanted(const Inference& inference, const Parts& parts) const;

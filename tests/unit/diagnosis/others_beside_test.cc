@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "fleet.h"
@@ -173,6 +174,18 @@ struct NarrowLeaves : Busy {
 TEST(LastingOthers, BelowItMayBeWhatALeafLacks) {
   const Diagnosis d = NarrowLeaves().check();
   EXPECT_EQ(named(d), std::vector<std::string>{}) << explain(d);
+}
+
+// Of large fleets, whose ports say nothing, each of them may have met none of the others.
+TEST(Generations, AreFoundWhereTheyHaveNotMet) {
+  for (const int every : {3, 4, 7, 16})
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      Fleet fleet(64, 8, 1, seed);
+      fleet.sends = fleet.receives = [every](int node, int) { return node % every == 1 ? 0.5 : 1.0; };
+      const Diagnosis d = fleet.check();
+      EXPECT_TRUE(named(d).empty()) << every << ", " << seed << explain(d);
+      EXPECT_EQ(std::ranges::count(d.findings, FindingKind::mixed_generations, &Finding::kind), 1) << every;
+    }
 }
 
 TEST(Generations, APairWithAnOlderNodeClearsNoLeaf) {
