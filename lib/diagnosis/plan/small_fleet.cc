@@ -177,8 +177,8 @@ Planner::Task Planner::confirm() {
     const Inference inference = infer_now();
     note_confirmed(inference);
     std::vector<const Suspect*> very, fine;
-    // What may be slow at times is not worth the time of paths that are slow for good, and are no slower than
-    // it.
+    // What may be slow at times is not worth the time of paths that are slow for good; of those that are as
+    // slow as it, it may be the reason.
     const bool paths_left = std::ranges::any_of(inference.suspects, [&](const Suspect& s) {
       return s.alone && !s.confirmed && !inference.may_be_at_times(s) && !inference.end_may_be_as_slow(s);
     });
