@@ -268,12 +268,9 @@ bool Conclusion::was_fine_meanwhile(Side side, const Suspect& s) const {
   std::set<int> low_runs;
   for (const Reading& r : s.readings) low_runs.insert(r.run);
   int fine = 0, low = 0;
-  const bool sends = side.direction == Direction::sends;
-  for (const int other : sends ? c_.readings.receivers_of(side.node) : c_.readings.senders_to(side.node)) {
-    const int x = sends ? side.node : other, y = sends ? other : side.node;
+  for (const auto& [x, y] : pairs_of(c_.readings, side))
     for (const Reading& r : c_.readings.counting_for(side.direction, x, y))
       if (low_runs.count(r.run)) ++(r.rate < c_.thresholds.warning * c_.inference.due(x, y) ? low : fine);
-  }
   return fine >= fewest && low < fine;
 }
 

@@ -219,7 +219,7 @@ void Conclusion::decide() {
 bool Conclusion::may_be_faulty() {
   const double critical = c_.thresholds.critical * reference_;
   const auto& all = c_.inference.suspects;
-  if (slower_than_declared() && !are_shown(c_.inference.generations, c_.seen.readings)) return true;
+  if (std::ranges::count(out_.not_checked, StatementKind::slower_part, &NotChecked::kind)) return true;
   // What may be chance, or others' traffic, and is told as that.
   const auto may_be_fine = [&](const Suspect& s) {
     return s.beside_others || (s.chance && between_neighbours(c_.structure, c_.readings.nodes()));

@@ -46,16 +46,6 @@ class InferenceBuilder {
   }
 
  private:
-  static std::vector<std::pair<int, int>> pairs_of(const Readings& readings, Side side) {
-    std::vector<std::pair<int, int>> out;
-    if (side.direction == Direction::sends) {
-      for (const int y : readings.receivers_of(side.node)) out.emplace_back(side.node, y);
-    } else {
-      for (const int x : readings.senders_to(side.node)) out.emplace_back(x, side.node);
-    }
-    return out;
-  }
-
   double reference() const { return out_.reference.rate; }
   bool slow(double rate) const { return rate < t_.warning * reference(); }
 
@@ -115,10 +105,10 @@ class InferenceBuilder {
     return out;
   }
 
-  std::vector<Reading> telling_alone(Side side, int x, int y, const std::set<int>& tests) const {
-    std::vector<Reading> out = alone_.counting_for(side.direction, x, y);
-    if (!tests.empty()) std::erase_if(out, [&](const Reading& r) { return !tests.count(r.run); });
-    return out;
+  // All, where there are no such tests.
+  static std::vector<Reading> of_tests(const std::set<int>& tests, std::vector<Reading> list) {
+    if (!tests.empty()) std::erase_if(list, [&](const Reading& r) { return !tests.count(r.run); });
+    return list;
   }
 
   // With most partners, in most tests: a path may be slow.
@@ -128,10 +118,14 @@ class InferenceBuilder {
     for (const auto& [x, y] : pairs_of(alone_, side)) {
       const auto best = alone_.best_of(side.direction, x, y);
       if (!best || (alone_.only_momentary(x, y) && slow(*best))) continue;
+      std::vector<Reading> list = alone_.counting_for(side.direction, x, y);
+      if (list.empty()) {
+        rates.push_back(*best);  // brief ones alone
+        continue;
+      }
       std::vector<double> with_one;
-      for (const Reading& r : telling_alone(side, x, y, tests)) with_one.push_back(r.rate);
-      if (with_one.empty() && !alone_.counting_for(side.direction, x, y).empty()) continue;
-      rates.push_back(with_one.empty() ? *best : upper_median(std::move(with_one)));
+      for (const Reading& r : of_tests(tests, std::move(list))) with_one.push_back(r.rate);
+      if (!with_one.empty()) rates.push_back(upper_median(std::move(with_one)));
     }
     if (rates.empty()) return std::nullopt;
     return upper_median(std::move(rates));
@@ -226,7 +220,7 @@ class InferenceBuilder {
     std::set<int> partners;
     const std::set<int> tests = tests_of_what_is_there(side.node);
     for (const auto& [x, y] : pairs_of(alone_, side)) {
-      for (const Reading& r : telling_alone(side, x, y, tests))
+      for (const Reading& r : of_tests(tests, alone_.counting_for(side.direction, x, y)))
         list.push_back(r), partners.insert(sends ? y : x);
     }
     s.partners = int(partners.size());
@@ -469,6 +463,16 @@ bool Suspect::explains(int source, int destination) const {
 bool Inference::explains(int source, int destination) const {
   return std::any_of(suspects.begin(), suspects.end(),
                      [&](const Suspect& s) { return s.explains(source, destination); });
+}
+
+std::vector<std::pair<int, int>> pairs_of(const Readings& readings, Side side) {
+  std::vector<std::pair<int, int>> out;
+  if (side.direction == Direction::sends) {
+    for (const int y : readings.receivers_of(side.node)) out.emplace_back(side.node, y);
+  } else {
+    for (const int x : readings.senders_to(side.node)) out.emplace_back(x, side.node);
+  }
+  return out;
 }
 
 bool Inference::may_be_at_times(const Suspect& path) const {

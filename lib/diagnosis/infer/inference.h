@@ -57,6 +57,9 @@ struct Side {
   bool operator==(const Side&) const = default;
 };
 
+// The pairs, source first, of which this side is an end.
+std::vector<std::pair<int, int>> pairs_of(const Readings& readings, Side side);
+
 // Of what is not slow for good, as far as one check tells.
 enum class Course { at_times, began, ended };
 

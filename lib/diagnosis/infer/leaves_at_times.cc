@@ -15,7 +15,12 @@ namespace ringtrue::diagnosis {
 namespace {
 
 // Those of sides (at_times.h), and one that flows which meet on a trunk seldom come to.
-constexpr std::array<double, 6> crossing_depths = {0.9, 0.87, 0.8, 0.65, 0.45, 0.2};
+constexpr auto crossing_depths = [] {
+  std::array<double, at_times::depths.size() + 1> out{};
+  std::ranges::copy(at_times::depths, out.begin());
+  out.back() = 0.2;
+  return out;
+}();
 using ByDepth = std::array<double, crossing_depths.size()>;
 // Of single hops, and of all of a leaf's together.
 enum Kind : std::uint8_t { single, together };

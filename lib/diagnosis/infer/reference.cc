@@ -124,9 +124,9 @@ constexpr double apart_from = 4 * usual_scatter;  // of the reference
 constexpr double most_apart = 0.4;                // of the sides
 // Of fewer, where chance leaves wider gaps.
 constexpr std::size_t enough_for_a_gap = 10;  // sides
-constexpr double far_apart_from = 0.1, most_far_apart = 0.5;
-constexpr double brief_limit = 0.85;    // bursts raise what was measured briefly, and most sides were
-constexpr double most_scatter = 0.035;  // beyond, it is no matter of ports that differ
+constexpr double far_apart_from = 0.1;        // and of half of them at most
+constexpr double brief_limit = 0.85;          // bursts raise what was measured briefly, and most sides were
+constexpr double most_scatter = 0.035;        // beyond, it is no matter of ports that differ
 
 std::vector<double> healthy_sides(const Limits& sends, const Limits& receives, double reference) {
   std::vector<double> out;
@@ -147,8 +147,8 @@ void drop_those_apart(std::vector<double>& rates, double reference) {
   std::size_t first = 0;
   const bool many = rates.size() >= enough_for_a_tenth;
   double widest = (many ? apart_from : far_apart_from) * reference;
-  const auto most = std::size_t(double(rates.size()) * (many ? most_apart : most_far_apart));
-  for (std::size_t i = 1; i < most + !many; ++i)
+  const auto end = many ? std::size_t(double(rates.size()) * most_apart) : rates.size() / 2 + 1;
+  for (std::size_t i = 1; i < end; ++i)
     if (rates[i] - rates[i - 1] >= widest) widest = rates[i] - rates[i - 1], first = i;
   if (2 * (middle - rates[first]) <= widest)
     rates.erase(rates.begin(), rates.begin() + std::ptrdiff_t(first));

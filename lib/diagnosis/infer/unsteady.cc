@@ -46,11 +46,11 @@ class UnsteadySides {
       const double chance = best.chance * double(low_.sides() * depths.size());
       if (chance > worth_a_look) break;
       named.insert(clearest);
-      Suspect suspect = suspect_of(clearest, best.depth, chance, other_is_proven(clearest, out));
+      const bool proven = other_is_proven(clearest, out);
+      Suspect suspect = suspect_of(clearest, best.depth, chance, proven);
       if (is_shadow(suspect, out) && !is_low_alone(clearest, best.depth)) {
         if (!suspect.confirmed && chance > may_be_shadow) continue;
-        const bool proven = other_is_proven(clearest, out),
-                   for_good = n_ > few_nodes && is_slow_for_good(other_of(clearest)),
+        const bool for_good = n_ > few_nodes && is_slow_for_good(other_of(clearest)),
                    often = n_ > few_nodes && proven && suspect.all_runs >= most_runs;
         if (!proven && (suspect.confirmed || for_good)) continue;  // first things first
         // More of the same shows the same, as long as the other side is slow. Of few nodes it tells whether
@@ -103,11 +103,10 @@ class UnsteadySides {
     const Direction d = s % 2 ? Direction::receives : Direction::sends;
     const int node = int(s / 2);
     std::size_t low = 0;  // partners: with one it may be a path
-    for (const int other : d == Direction::sends ? alone_.receivers_of(node) : alone_.senders_to(node)) {
-      const int x = d == Direction::sends ? node : other, y = d == Direction::sends ? other : node;
-      low += std::ranges::any_of(alone_.counting_for(d, x, y), [&](const Reading& r) {
-        return r.rate < depths[depth] * inference_.due(x, y);
-      });
+    for (const auto& [x, y] : pairs_of(alone_, {node, d})) {
+      const double below = depths[depth] * inference_.due(x, y);
+      low += std::ranges::any_of(alone_.counting_for(d, x, y),
+                                 [below](const Reading& r) { return r.rate < below; });
     }
     return low >= std::min(fewest_alone, std::size_t(n_) - 1);
   }

@@ -191,14 +191,13 @@ std::vector<Side> Planner::unseen_while_low(const Inference& inference) const {
     if (!s.confirmed || !s.unsteady || !side || s.course == Course::ended) continue;
     std::set<int> low;
     for (const Reading& r : s.readings) low.insert(r.run);
-    const bool sends = s.type == ScopeType::receiver;
+    const Side other{s.node, s.type == ScopeType::receiver ? Direction::sends : Direction::receives};
     int seen = 0;
-    for (const int other : sends ? seen_.readings.receivers_of(s.node) : seen_.readings.senders_to(s.node)) {
-      const int x = sends ? s.node : other, y = sends ? other : s.node;
+    for (const auto& [x, y] : pairs_of(seen_.readings, other)) {
       if (fabric_.crosses(x, y)) continue;
       for (const Reading& r : seen_.readings.of(x, y)) seen += low.contains(r.run);
     }
-    if (seen < enough) out.push_back({s.node, sends ? Direction::sends : Direction::receives});
+    if (seen < enough) out.push_back(other);
   }
   return out;
 }
