@@ -30,6 +30,7 @@ class Conclusion {
   void fill_rates();
   void fill_rail_rates();
   std::vector<Group> groups() const;
+  bool is_of_a_nic(const Suspect& path) const;
   std::vector<Quantity> readings_of(const Suspect& suspect) const;
   void add_evidence(const Suspect& suspect, Finding& finding) const;
   void add_causes(const Suspect& suspect, Finding& finding) const;

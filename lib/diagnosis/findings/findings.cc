@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/statistics.h"
@@ -105,12 +106,23 @@ void Conclusion::fill_rates() {
   out_.coverage = {c_.readings.pairs_measured() - unrated, n * (n - 1)};
 }
 
+// Slow on the rails on which an end of it is, and about as slow: it is one NIC.
+bool Conclusion::is_of_a_nic(const Suspect& path) const {
+  constexpr double alike = 0.1;
+  const std::vector<int> rails = parts_.slow_rails(path);
+  return !rails.empty() && std::ranges::any_of(c_.inference.suspects, [&](const Suspect& s) {
+    const bool at_an_end = s.node == path.node || s.node == path.peer;
+    return s.confirmed && s.type != ScopeType::path && at_an_end &&
+           std::abs(s.ratio - path.ratio) <= alike * path.ratio && parts_.slow_rails(s) == rails;
+  });
+}
+
 std::vector<Group> Conclusion::groups() const {
   std::vector<Group> out;
   std::set<const Suspect*> taken;
   for (const Suspect& s : c_.inference.suspects) {
     if (!s.confirmed || taken.count(&s)) continue;
-    if (s.type == ScopeType::path && parts_.part_of(s.node, s.peer)) continue;
+    if (s.type == ScopeType::path && (parts_.part_of(s.node, s.peer) || is_of_a_nic(s))) continue;
     Group group{&s};
     if (s.type == ScopeType::sender || s.type == ScopeType::receiver) {
       const auto other_type = s.type == ScopeType::sender ? ScopeType::receiver : ScopeType::sender;

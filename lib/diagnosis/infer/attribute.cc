@@ -66,11 +66,15 @@ Parts::Parts(const Structure& structure, const Readings& readings, const Reading
   }
 }
 
-// The majority is taken over sides, as for whole hops: of three nodes one bad one has most of the readings.
-void Parts::find_rail() {
+// By rail: the best of what each node sends, then receives, of those that have shown anything.
+std::vector<std::vector<double>> Parts::best_of_sides(bool beside_slow) const {
   const auto n = std::size_t(readings_.nodes());
-  std::vector<std::vector<double>> best;  // by rail: of what each node sends, then receives
+  std::vector<std::vector<double>> best;
   readings_.each_pair([&](int x, int y) {
+    if (!beside_slow && std::ranges::any_of(inference_.suspects, [&](const Suspect& s) {
+          return s.confirmed && s.type != ScopeType::path && s.explains(x, y);
+        }))
+      return;
     // Where nobody told who is near whom, few readings count, and all show what a rail carries at least.
     for (const Reading& r : untold_ ? readings_.usable(x, y) : readings_.counting(x, y)) {
       best.resize(std::max(best.size(), r.rails.size()), std::vector<double>(2 * n, 0));
@@ -79,18 +83,34 @@ void Parts::find_rail() {
           best[k][side] = std::max(best[k][side], r.rails[k]);
     }
   });
-  std::size_t slowest = 0, fewest = ~std::size_t(0);
+  for (auto& sides : best) std::erase(sides, 0.0);
+  return best;
+}
+
+// The majority is taken over sides, as for whole hops: of three nodes one bad one has most of the readings.
+// Beside one that is very slow, what the others carried may be too little to count, but for what they
+// carried with it.
+void Parts::find_rail() {
+  const auto n = std::size_t(readings_.nodes());
+  const auto fewest_of = [](const std::vector<std::vector<double>>& best) {
+    std::size_t fewest = best.empty() ? 0 : ~std::size_t(0);
+    for (const auto& sides : best) fewest = std::min(fewest, sides.size());
+    return fewest;
+  };
+  auto best = best_of_sides(false);
+  // Too few to compare with have their own other rails.
+  const bool by_own = n == 2 || fewest_of(best) < n;
+  if (by_own) best = best_of_sides(true);
+  std::size_t slowest = 0;
+  const std::size_t fewest = fewest_of(best);
   for (std::size_t k = 0; k < best.size(); ++k) {
-    std::erase(best[k], 0.0);
-    fewest = std::min(fewest, best[k].size());
     usual_.push_back(upper_median(best[k]));
     if (usual_[k] < usual_[slowest]) slowest = k;
   }
-  // Two nodes have nobody to compare with, but for their own other rails.
-  if (n == 2 && !usual_.empty())
+  if (by_own && !usual_.empty())
     usual_.assign(usual_.size(), *std::max_element(usual_.begin(), usual_.end()));
   // Of most sides, or a slow node's own would stand for all.
-  if (usual_.size() < 2 || fewest < std::max(min_sides, n + n / 2) || n == 2) return;
+  if (usual_.size() < 2 || fewest < std::max(min_sides, n + n / 2) || by_own) return;
   std::vector<double> others = usual_;
   others.erase(others.begin() + std::ptrdiff_t(slowest));
   const double usual = upper_median(others);
@@ -99,18 +119,41 @@ void Parts::find_rail() {
 }
 
 std::vector<int> Parts::slow_rails(const Suspect& s) const {
-  const std::vector<int> slow = slow_rails(s.readings);
-  // Where most are slow, it is more than NICs.
-  return 2 * slow.size() <= usual_.size() ? slow : std::vector<int>();
+  constexpr double far_slower = 0.7;         // than the suspect's other rails
+  constexpr double surely_slow = 0.85;       // beside one that is far slower others may have had a bad moment
+  if (s.type == ScopeType::node) return {};  // its program takes in what all of them carry
+  const std::vector<double> shares =
+      shares_of_usual(s.unsteady ? usual_by_rail(s.readings) : best_by_rail(s.readings));
+  if (shares.empty()) return {};
+  const double others = upper_median(shares), worst = *std::ranges::min_element(shares);
+  std::vector<int> slow;
+  if (worst >= std::max(slow_share, (1 + s.ratio) / 2)) return slow;
+  const double halfway = (1 + worst) / 2;
+  const double limit = others < halfway ? halfway : std::max(surely_slow, (others + worst) / 2);
+  for (std::size_t k = 0; k < shares.size(); ++k)
+    if (shares[k] < limit) slow.push_back(int(k));
+  const auto more_than_nics = [&] { return 2 * slow.size() > shares.size(); };
+  // Beside a NIC that is far slower the others may be held up, too.
+  if (more_than_nics())
+    std::erase_if(slow, [&](int k) { return shares[std::size_t(k)] >= far_slower * others; });
+  return more_than_nics() ? std::vector<int>() : slow;
 }
 
 std::vector<int> Parts::slow_rails(const std::vector<Reading>& readings) const {
+  const std::vector<double> shares = shares_of_usual(best_by_rail(readings));
   std::vector<int> slow;
-  if (readings.empty() || usual_.size() < 2) return slow;
-  const std::vector<double> best = best_by_rail(readings);
-  for (std::size_t k = 0; k < std::min(best.size(), usual_.size()); ++k)
-    if (best[k] > 0 && best[k] < slow_share * usual_[k]) slow.push_back(int(k));
+  for (std::size_t k = 0; k < shares.size(); ++k)
+    if (shares[k] < slow_share) slow.push_back(int(k));
   return slow;
+}
+
+// By rail; of one that carried nothing, 1. Empty: rails tell nothing.
+std::vector<double> Parts::shares_of_usual(std::vector<double> rates) const {
+  if (usual_.size() < 2) return {};
+  rates.resize(std::min(rates.size(), usual_.size()));
+  for (std::size_t k = 0; k < rates.size(); ++k)
+    rates[k] = rates[k] > 0 && usual_[k] > 0 ? rates[k] / usual_[k] : 1;
+  return rates;
 }
 
 const FabricPart* Parts::part_of(int source, int destination) const {

@@ -2,7 +2,8 @@
 // switches that nodes hang below.
 //
 // - A hop that goes through several rails is as slow as the slowest of them. Where some rails of a suspected
-//   side are slow and others are not, it is their NIC that is slow.
+//   side are slow and others are not, it is their NIC that is slow. A rail does what it does at its best; in
+//   readings that are low at times, what it usually does, as at their best another rail was the slowest.
 // - Readings between two leaves cross trunks. Where all from a leaf are slow, its uplinks are; all to it, its
 //   downlinks; both, the leaf - unless pairs between other leaves are slow so often that it may be chance. Of
 //   two leaves alone nobody can say which: it is what is between them. Other slow paths between leaves that
@@ -85,6 +86,7 @@ class Parts {
     bool hold(const Crossing& c) const { return (up && c.from == leaf) || (down && c.to == leaf); }
   };
   std::vector<int> slow_rails(const std::vector<Reading>& readings) const;  // all that are
+  std::vector<double> shares_of_usual(std::vector<double> rates) const;     // of rails
   std::vector<Crossing> crossings(const Structure& structure) const;
   void fold(std::vector<Crossing> crossings, const Structure& structure);
   std::vector<Ends> add_at_times(const Structure& structure, const std::set<int>& leaves,
@@ -93,6 +95,7 @@ class Parts {
   std::size_t explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves);
   void add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves);
   void fold_confirmed(std::vector<Crossing> crossings, int leaves);
+  std::vector<std::vector<double>> best_of_sides(bool beside_slow) const;
   void find_rail();
   bool may_be_pods(double rate) const;
   bool may_be_others(const FabricPart& part, bool anybodys) const;

@@ -208,6 +208,17 @@ std::vector<double> best_by_rail(const std::vector<Reading>& readings) {
   return best;
 }
 
+std::vector<double> usual_by_rail(const std::vector<Reading>& readings) {
+  std::vector<std::vector<double>> by_rail;
+  for (const Reading& r : readings) {
+    by_rail.resize(std::max(by_rail.size(), r.rails.size()));
+    for (std::size_t k = 0; k < r.rails.size(); ++k) by_rail[k].push_back(r.rails[k]);
+  }
+  std::vector<double> usual;
+  for (auto& rates : by_rail) usual.push_back(upper_median(std::move(rates)));
+  return usual;
+}
+
 namespace {
 
 template <class Rate>  // double(const Reading&)

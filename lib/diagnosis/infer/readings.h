@@ -169,6 +169,7 @@ constexpr bool is_near(int a, int b) {
 
 // Bytes per second, by rail: what each carried at its best; empty: the world does not tell them apart.
 std::vector<double> best_by_rail(const std::vector<Reading>& readings);
+std::vector<double> usual_by_rail(const std::vector<Reading>& readings);  // the same in the middle
 
 // What a hop would have carried if all its rails were like this one; -1: what it carried.
 inline double rate_on(const Reading& r, int rail) {
