@@ -101,17 +101,35 @@ class SuspectFinder {
     return out;
   }
 
+  // Of a node that was slow in company, and in none of so few tests that it may have been away in all.
+  bool may_have_been_away(int node, const std::set<int>& tests) const {
+    constexpr std::size_t few = 3;
+    if (!tests.empty()) return false;
+    std::set<int> runs;
+    for (const auto& [x, y] : pairs_of(alone_, {node, Direction::sends}))
+      for (const Reading& r : alone_.of(x, y)) runs.insert(r.run);
+    return runs.size() < few;
+  }
+
   // All, where there are no such tests.
   static std::vector<Reading> of_tests(const std::set<int>& tests, std::vector<Reading> list) {
     if (!tests.empty()) std::erase_if(list, [&](const Reading& r) { return !tests.count(r.run); });
     return list;
   }
 
-  // With most partners, in most tests: a path may be slow.
+  // With most partners, in most tests: a path may be slow. An older one shows nothing of what is faster.
   std::optional<double> usual_alone(Side side) const {
     const std::set<int> tests = tests_of_what_is_there(side.node);
+    if (may_have_been_away(side.node, tests)) return std::nullopt;
+    const auto pairs = pairs_of(alone_, side);
+    const auto is_older = [&](const std::pair<int, int>& pair) {
+      const int partner = pair.first == side.node ? pair.second : pair.first;
+      return out_.generation(partner) < out_.generation(side.node);
+    };
+    const bool only_older = std::ranges::all_of(pairs, is_older);
     std::vector<double> rates;
-    for (const auto& [x, y] : pairs_of(alone_, side)) {
+    for (const auto& [x, y] : pairs) {
+      if (!only_older && is_older({x, y})) continue;
       const auto best = alone_.best_of(side.direction, x, y);
       if (!best || (alone_.only_momentary(x, y) && slow(*best))) continue;
       std::vector<Reading> list = alone_.counting_for(side.direction, x, y);
@@ -163,16 +181,31 @@ class SuspectFinder {
     suspected_ = cover.sides;
     for (std::size_t i = 0; i < suspected_.size(); ++i) add_side(suspected_[i], cover.alternative[i]);
     // An overshadowed side is suspected by what it did alone, or not at all.
-    for (const Side side : out_.overshadowed) {
-      const auto alone = usual_alone(side);
-      if (!alone) continue;
-      if (!slow(*alone)) {
-        out_.fine_alone.push_back({side, *alone});
-        continue;
-      }
-      suspected_.push_back(side);
-      add_side_alone(side);
+    for (const Side side : out_.overshadowed) judge_alone(side);
+    // And one that too few have met, beside one that is slow.
+    for (const Side side : std::vector(suspected_)) {
+      const Side other{side.node,
+                       side.direction == Direction::sends ? Direction::receives : Direction::sends};
+      if (n_ > 2 && !is_suspected(other.node, other.direction) && !overshadowed(other) && shown_slow(other))
+        judge_alone(other);
     }
+  }
+
+  bool shown_slow(Side side) const {
+    const auto& shown =
+        (side.direction == Direction::sends ? out_.sends : out_.receives)[std::size_t(side.node)];
+    return shown && slow(*shown);
+  }
+
+  void judge_alone(Side side) {
+    const auto alone = usual_alone(side);
+    if (!alone) return;
+    if (!slow(*alone)) {
+      out_.fine_alone.push_back({side, *alone});
+      return;
+    }
+    suspected_.push_back(side);
+    add_side_alone(side);
   }
 
   bool is_suspected(int node, Direction d) const {

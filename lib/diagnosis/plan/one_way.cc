@@ -1,6 +1,8 @@
 // One direction at a time, of two nodes alone: which pair tells more, and what came of it.
 #include <algorithm>
+#include <set>
 
+#include "diagnosis/infer/at_times.h"
 #include "diagnosis/plan/planner.h"
 
 namespace ringtrue::diagnosis {
@@ -8,6 +10,8 @@ namespace {
 
 constexpr std::size_t one_way_to_agree = 3;  // with what the pairs have shown
 constexpr std::size_t max_one_way = 6;       // with one partner
+constexpr std::size_t one_way_at_most =
+    12;  // of a node: what comes and goes may be away for all of the first
 
 }  // namespace
 
@@ -16,20 +20,27 @@ std::optional<Planner::OneWayTest> Planner::node_for_one_way(const Inference& in
   for (const int x : all_) {
     if (!inference.find(ScopeType::sender, x) && !inference.find(ScopeType::receiver, x)) continue;
     if (!undecided_alone(x, inference) && !unsteady_alone(x, inference)) continue;
-    OneWayTest pair{x, -1};
-    std::size_t fewest = max_one_way;        // with one partner; more would say the same
-    for (const bool near : {true, false}) {  // one below the same leaf, where there is one
-      for (const int y : all_) {
-        if (y == x || seen_.alone.of(x, y).size() >= fewest) continue;
-        if (near && between_neighbours(fabric_, n_) && groups_[std::size_t(x)] != groups_[std::size_t(y)])
-          continue;
-        if (inference.find(ScopeType::sender, y) || inference.find(ScopeType::receiver, y)) continue;
-        pair.partner = y, fewest = seen_.alone.of(x, y).size();
-      }
-      if (pair.partner >= 0) return pair;
-    }
+    // An older one shows nothing of what is faster; else one below the same leaf, where there is one.
+    for (const bool as_fast : {true, false})
+      for (const bool near : {true, false})
+        if (const auto pair = partner_for_one_way(x, inference, as_fast, near)) return pair;
   }
   return std::nullopt;
+}
+
+std::optional<Planner::OneWayTest> Planner::partner_for_one_way(int x, const Inference& inference,
+                                                                bool as_fast, bool near) const {
+  OneWayTest pair{x, -1};
+  std::size_t fewest = max_one_way;  // with one partner; more would say the same
+  for (const int y : all_) {
+    if (y == x || seen_.alone.of(x, y).size() >= fewest) continue;
+    if (as_fast && inference.generation(y) < inference.generation(x)) continue;
+    if (near && between_neighbours(fabric_, n_) && groups_[std::size_t(x)] != groups_[std::size_t(y)])
+      continue;
+    if (inference.find(ScopeType::sender, y) || inference.find(ScopeType::receiver, y)) continue;
+    pair.partner = y, fewest = seen_.alone.of(x, y).size();
+  }
+  return pair.partner < 0 ? std::nullopt : std::optional(pair);
 }
 
 std::optional<Planner::OneWayTest> Planner::path_for_one_way(const Inference& inference) const {
@@ -79,7 +90,9 @@ bool Planner::undecided_alone(int x, const Inference& inference) const {
   if (one_fine) return tests < enough;
   for (const Direction d : {Direction::sends, Direction::receives}) {
     const Suspect* s = inference.find(d == Direction::sends ? ScopeType::sender : ScopeType::receiver, x);
-    if (inference.is_overshadowed({x, d}) ? !s || !s->confirmed : tests < enough) return true;
+    // Too few have met the one that nobody suspects.
+    const bool by_tests = inference.is_overshadowed({x, d}) || ((!s || s->alone) && tests < one_way_at_most);
+    if (by_tests ? !s || !s->confirmed : tests < enough) return true;
   }
   return false;
 }
@@ -87,11 +100,30 @@ bool Planner::undecided_alone(int x, const Inference& inference) const {
 // Whether a side of it may be slow at times, or may be held up by the other one.
 bool Planner::unsteady_alone(int x, const Inference& inference) const {
   constexpr std::size_t enough = 6;  // tests: what is away half of the time has been there twice by then
-  const bool any = std::ranges::any_of(
-      inference.suspects, [x](const Suspect& s) { return s.node == x && s.unsteady && s.alone; });
+  constexpr std::size_t enough_there = 3;
   std::size_t tests = 0;
-  for (const int y : seen_.alone.receivers_of(x)) tests += seen_.alone.of(x, y).size();
-  return any && tests < enough;
+  std::set<int> there;  // those in which anything of it was low
+  struct Partners {
+    std::size_t low = 0, all = 0;  // those that are as fast
+  } partners[2];
+  for (const Direction d : {Direction::sends, Direction::receives})
+    for (const auto& [a, b] : pairs_of(seen_.alone, {x, d})) {
+      const double level = std::min(inference.generation(a), inference.generation(b));
+      const double due = inference.thresholds.warning * inference.reference.rate * level;
+      bool low = false;
+      for (const Reading& r : seen_.alone.of(a, b)) {
+        tests += d == Direction::sends;
+        if (r.rate < due) there.insert(r.run), low = true;
+      }
+      Partners& of = partners[d == Direction::receives];
+      if (level >= inference.generation(x)) ++of.all, of.low += low;
+    }
+  return std::ranges::any_of(inference.suspects, [&](const Suspect& s) {
+    if (s.node != x || !s.unsteady || !s.alone) return false;
+    const Partners& of = partners[s.type != ScopeType::sender];
+    const bool one_more = of.low > 0 && of.low < at_times::fewest_alone && 2 * of.low >= of.all;
+    return tests < enough || (tests < one_way_at_most && (there.size() < enough_there || one_more));
+  });
 }
 
 Planner::Task Planner::play_one_way(const OneWayTest& pair, Bytes hop) {

@@ -193,7 +193,7 @@ void Planner::fit_budget() {
 }
 
 bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) {
-  constexpr double worth_longer = 1, worth_longer_of_more = 0.01;  // such sides expected of chance
+  constexpr double worth_longer = 1, worth_longer_of_more = 0.1;  // such sides expected of chance
   const auto& suspects = inference.suspects;
   const bool proven = !seen_.dead.empty() || std::ranges::any_of(suspects, &Suspect::confirmed);
   // Once something is proven, only what may be more of the same.
@@ -206,7 +206,8 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
   // worth more time where another node looks slow for good, too.
   const auto is_steady = [](const Suspect& s) { return s.confirmed && !s.unsteady; };
   const bool steady = std::ranges::any_of(suspects, is_steady);
-  if (steady) return n_ > few_nodes && another_is_slow(inference) && make_longer();
+  if (steady)
+    return n_ > few_nodes && (another_is_slow(inference) || other_side_is_slow(inference)) && make_longer();
   const auto may_tell = [&](const Suspect& s) {
     if (s.confirmed || s.alone || s.beside_others) return false;
     if (proven && !of_proven(s)) return false;
@@ -229,6 +230,18 @@ bool Planner::another_is_slow(const Inference& inference) const {
   }
   std::erase_if(open, [&](int node) { return proven.contains(node); });
   return !open.empty();
+}
+
+// Of a node that is proven, which is so both ways, it seems.
+bool Planner::other_side_is_slow(const Inference& inference) const {
+  return std::ranges::any_of(inference.suspects, [&](const Suspect& s) {
+    const bool side = s.type == ScopeType::sender || s.type == ScopeType::receiver;
+    if (!side || s.confirmed || s.chance || s.beside_others || s.ratio >= inference.thresholds.critical)
+      return false;
+    const Suspect* other =
+        inference.find(s.type == ScopeType::sender ? ScopeType::receiver : ScopeType::sender, s.node);
+    return other && other->confirmed && !s.unsteady;
+  });
 }
 
 bool Planner::make_longer() {

@@ -134,6 +134,8 @@ class Planner {
   // Whether all nodes are to be measured again, as the fleet or a part of it seems slow alike.
   bool repeats_fleet(const Inference& inference) const;
   std::optional<OneWayTest> node_for_one_way(const Inference& inference) const;
+  std::optional<OneWayTest> partner_for_one_way(int x, const Inference& inference, bool as_fast,
+                                                bool near) const;
   std::optional<OneWayTest> path_for_one_way(const Inference& inference) const;
   bool many_both_ways(const Inference& inference) const;
   bool after_one_way() const;  // the last experiment was such a test
@@ -182,6 +184,7 @@ class Planner {
   bool make_longer();  // false: it is as long as it may be
   // Beside those that are proven.
   bool another_is_slow(const Inference& inference) const;
+  bool other_side_is_slow(const Inference& inference) const;
 
   // co_await Suspended{...}: until the experiment was made. co_await Ended{}: for ever.
   struct Suspended {
