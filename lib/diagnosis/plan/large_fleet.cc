@@ -126,17 +126,13 @@ Wanted Planner::wanted(const Inference& inference, const Parts& parts) const {
     // Of a part of the fabric, other pairs tell more than the same again.
     const bool tells = s.type == ScopeType::path && !s.confirmed && !s.alone;
     if (!tells || parts.part_of(s.node, s.peer) || parts.may_be_at_times(s.node, s.peer)) continue;
-    const bool crosses = fabric_.crosses(s.node, s.peer);
-    // Also where they do not count, beside others' traffic: more of them would not either.
-    const bool other = seen_.readings.of(s.node, s.peer).size() >= 2 && draw() % 2 == 0;
-    // Two that share a trunk slow one another: once repeated, not both of them in every round.
-    if (crosses && other && !out.paths.empty()) continue;
-    // Below one leaf it may be an end that is slow at times: others tell.
-    if (!crosses && other) {
+    // Once repeated, not in every round: two that share a trunk slow one another, and it may be an end that
+    // is slow at times, which others tell. Also where they do not count, beside others' traffic: more of them
+    // would not either.
+    if (seen_.readings.of(s.node, s.peer).size() >= 2 && draw() % 2 == 0)
       out.sends[std::size_t(s.node)] = out.receives[std::size_t(s.peer)] = 1;
-      continue;
-    }
-    out.paths.emplace_back(s.node, s.peer);
+    else
+      out.paths.emplace_back(s.node, s.peer);
   }
   for (const auto& path : among_slow_alike(inference)) out.paths.push_back(path);
   for (const Late& late : seen_.latencies.late(fabric_, n_)) {
