@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/statistics.h"
 #include "diagnosis/infer/low_readings.h"
@@ -22,6 +23,13 @@ constexpr double may_be_path = 0.1;    // expected of chance: it is measured aga
 constexpr std::size_t most_named = 8;
 // Runs: what one shows may be a burst, unless it was low so often since.
 constexpr int fewest_good_of_few = 2, often_since = 6;
+
+// To choose some of them.
+double ways(int all, int some) {
+  double out = 1;
+  for (int i = 0; i < some; ++i) out *= double(all - i) / double(i + 1);
+  return out;
+}
 
 class UnsteadySides {
  public:
@@ -201,7 +209,12 @@ class UnsteadySides {
       rates.push_back(item.reading->rate);
       held_back += item.reading->held_back;
     }
-    if (out.type == ScopeType::receiver && 2 * held_back > int(rates.size())) out.type = ScopeType::node;
+    // A program, that is. Of two nodes its side is the path.
+    if (out.type != ScopeType::sender && 2 * held_back > int(rates.size()) &&
+        (out.type == ScopeType::receiver || n_ == 2)) {
+      out.type = ScopeType::node;
+      if (out.peer >= 0) out.node = std::exchange(out.peer, -1);
+    }
     std::sort(out.readings.begin(), out.readings.end(),
               [](const Reading& a, const Reading& b) { return a.rate > b.rate; });
     out.best = upper_median(rates);
@@ -214,12 +227,13 @@ class UnsteadySides {
     out.low_share = double(out.low_runs) / out.all_runs;
     if (low_.clear() && out.ratio < deep) out.low_share = std::max(out.low_share, low_seconds / seconds);
     out.course = course_of(runs, low_runs);
+    // Chance does not put the low ones before all others.
+    if (out.course == Course::ended) chance /= ways(out.all_runs, out.low_runs);
     // Of few nodes the prior has seen to that.
     const bool mild = depth < mild_depths && n_ > few_nodes;
     out.confirmed = chance < (mild ? by_chance_mild : by_chance) && out.low_runs >= fewest_low &&
                     out.partners >= (out.type == ScopeType::path ? 1 : std::min(2, n_ - 1)) &&
-                    ((low_.clear() && out.course == Course::ended) || out.course == Course::began ||
-                     out.low_share >= least_share);
+                    (out.course != Course::at_times || out.low_share >= least_share);
     out.chance_of_it = chance;
     const int good = out.all_runs - out.low_runs;
     const bool is_over = !low_.clear() || out.course != Course::ended || good >= fewest_good;
