@@ -10,6 +10,7 @@ namespace {
 constexpr double alike = 0.85, slower = 0.8;
 constexpr double fewest_share = 0.05;  // of the nodes; and two
 constexpr double met_share = 0.75;     // of the members, that met another one
+constexpr double full_share = 0.85;    // of its ports' rate, which protocols leave
 
 struct Node {
   int node = 0;
@@ -64,8 +65,13 @@ std::vector<double> by_ports(const Readings& readings, const std::vector<double>
     if (out[std::size_t(x)] == 1 && out[std::size_t(y)] == 1)
       fastest = std::max(fastest, best_of(readings, x, y));
   });
-  for (std::size_t i = 0; i < out.size(); ++i)
-    if (fastest > 0 && slower * std::max(shown.sends[i], shown.receives[i]) > out[i] * fastest) out[i] = 1;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double most_shown = std::max(shown.sends[i], shown.receives[i]);
+    if (fastest <= 0 || slower * most_shown <= out[i] * fastest) continue;
+    // Its ports are no faster: it is those with faster ones that do not reach theirs.
+    const bool as_its_ports = most_shown >= full_share * port_rates[i] && most_shown <= port_rates[i];
+    out[i] = as_its_ports ? std::min(1.0, most_shown / fastest) : 1;
+  }
   return *std::min_element(out.begin(), out.end()) < 1 ? out : std::vector<double>();
 }
 
