@@ -1,6 +1,7 @@
 // One direction at a time, of two nodes alone: which pair tells more, and what came of it.
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "diagnosis/infer/at_times.h"
 #include "diagnosis/plan/planner.h"
@@ -20,27 +21,26 @@ std::optional<Planner::OneWayTest> Planner::node_for_one_way(const Inference& in
   for (const int x : all_) {
     if (!inference.find(ScopeType::sender, x) && !inference.find(ScopeType::receiver, x)) continue;
     if (!undecided_alone(x, inference) && !unsteady_alone(x, inference)) continue;
-    // An older one shows nothing of what is faster; else one below the same leaf, where there is one.
-    for (const bool as_fast : {true, false})
-      for (const bool near : {true, false})
-        if (const auto pair = partner_for_one_way(x, inference, as_fast, near)) return pair;
+    if (const auto partner = partner_for_one_way(x, inference)) return OneWayTest{x, *partner};
   }
   return std::nullopt;
 }
 
-std::optional<Planner::OneWayTest> Planner::partner_for_one_way(int x, const Inference& inference,
-                                                                bool as_fast, bool near) const {
-  OneWayTest pair{x, -1};
-  std::size_t fewest = max_one_way;  // with one partner; more would say the same
+// One that is as fast, as an older one shows nothing of what is faster; of those one that it met least; of
+// those one below the same leaf.
+std::optional<int> Planner::partner_for_one_way(int x, const Inference& inference) const {
+  std::optional<int> out;
+  std::tuple<bool, std::size_t, bool> least;
   for (const int y : all_) {
-    if (y == x || seen_.alone.of(x, y).size() >= fewest) continue;
-    if (as_fast && inference.generation(y) < inference.generation(x)) continue;
-    if (near && between_neighbours(fabric_, n_) && groups_[std::size_t(x)] != groups_[std::size_t(y)])
-      continue;
+    const std::size_t tests = seen_.alone.of(x, y).size();
+    if (y == x || tests >= max_one_way) continue;  // more with one partner would say the same
     if (inference.find(ScopeType::sender, y) || inference.find(ScopeType::receiver, y)) continue;
-    pair.partner = y, fewest = seen_.alone.of(x, y).size();
+    const bool older = inference.generation(y) < inference.generation(x);
+    const bool far = between_neighbours(fabric_, n_) && groups_[std::size_t(x)] != groups_[std::size_t(y)];
+    const std::tuple cost(older, tests, far);
+    if (!out || cost < least) out = y, least = cost;
   }
-  return pair.partner < 0 ? std::nullopt : std::optional(pair);
+  return out;
 }
 
 std::optional<Planner::OneWayTest> Planner::path_for_one_way(const Inference& inference) const {

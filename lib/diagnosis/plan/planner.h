@@ -134,8 +134,7 @@ class Planner {
   // Whether all nodes are to be measured again, as the fleet or a part of it seems slow alike.
   bool repeats_fleet(const Inference& inference) const;
   std::optional<OneWayTest> node_for_one_way(const Inference& inference) const;
-  std::optional<OneWayTest> partner_for_one_way(int x, const Inference& inference, bool as_fast,
-                                                bool near) const;
+  std::optional<int> partner_for_one_way(int x, const Inference& inference) const;
   std::optional<OneWayTest> path_for_one_way(const Inference& inference) const;
   bool many_both_ways(const Inference& inference) const;
   bool after_one_way() const;  // the last experiment was such a test
