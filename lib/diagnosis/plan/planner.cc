@@ -16,7 +16,8 @@ namespace ringtrue::diagnosis {
 namespace {
 
 constexpr std::size_t max_dead = 8;     // nodes that a check goes on without
-constexpr double watch_share = 0.1875;  // of the budget, at least, where nothing is proven
+// Of the budget, at least, where nothing is proven: of many nodes one is the likelier to be slow at times.
+constexpr double watch_share = 0.1875, watch_share_of_many = 0.375;
 
 }  // namespace
 
@@ -128,7 +129,8 @@ bool Planner::repeats_fleet(const Inference& inference) const {
 bool Planner::watches(const Inference& inference) const {
   if (seen_.crossings)
     return false;  // every trunk was met some times, which is enough for what is always there
-  return elapsed() < watch_share * options_.budget.value && !any_node_proven(inference);
+  const double share = n_ <= all_pairs_up_to ? watch_share : watch_share_of_many;
+  return elapsed() < share * options_.budget.value && !any_node_proven(inference);
 }
 
 Bytes Planner::watched_bytes(Bytes hop) const {
