@@ -195,7 +195,7 @@ void Planner::fit_budget() {
 }
 
 bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) {
-  constexpr double worth_longer = 1, worth_longer_of_more = 0.1;  // such sides expected of chance
+  constexpr double worth_longer = 1, worth_longer_of_more = 0.01;  // such sides expected of chance
   const auto& suspects = inference.suspects;
   const bool proven = !seen_.dead.empty() || std::ranges::any_of(suspects, &Suspect::confirmed);
   // Once something is proven, only what may be more of the same.
