@@ -122,7 +122,8 @@ bool Planner::unsteady_alone(int x, const Inference& inference) const {
     if (s.node != x || !s.unsteady || !s.alone) return false;
     const Partners& of = partners[s.type != ScopeType::sender];
     const bool one_more = of.low > 0 && of.low < at_times::fewest_alone && 2 * of.low >= of.all;
-    return tests < enough || (tests < one_way_at_most && (there.size() < enough_there || one_more));
+    const std::size_t at_most = n_ > few_nodes ? one_way_at_most : enough;  // few partners soon say all
+    return tests < enough || (tests < at_most && (there.size() < enough_there || one_more));
   });
 }
 

@@ -15,7 +15,7 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-constexpr std::size_t max_dead = 8;     // nodes that a check goes on without
+constexpr std::size_t max_dead = 8;  // nodes that a check goes on without
 // Of the budget, at least, where nothing is proven: of many nodes one is the likelier to be slow at times.
 constexpr double watch_share = 0.1875, watch_share_of_many = 0.375;
 
