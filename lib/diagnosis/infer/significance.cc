@@ -117,13 +117,16 @@ std::optional<Suspect> Significance::test(Suspect s, std::vector<Reading> list, 
     return std::nullopt;
   if (crosses) as_low = std::min(1.0, 3 * as_low);
 
-  // What low readings with one partner below its leaf have in common is that one, and a single one of another
-  // leaf may have been a trunk's.
-  std::set<int> near, far;
-  for (const Reading& r : list)
-    (is_across(r) ? far : near).insert(r.source == s.node ? r.destination : r.source);
-  const bool few = any_across && !only_across && int(near.size() + far.size() / 2) < partners_needed;
-  s.missing = lacks(list, s.best / limit, few ? 1 : s.partners, partners_needed, crosses);
+  int partners = s.partners;
+  if (any_across && !only_across) {
+    // What low readings with one partner below its leaf have in common is that one, and a single one of
+    // another leaf may have been a trunk's.
+    std::set<int> near, far;
+    for (const Reading& r : list)
+      (is_across(r) ? far : near).insert(r.source == s.node ? r.destination : r.source);
+    partners = std::min(partners, int(near.size() + far.size() / 2));
+  }
+  s.missing = lacks(list, s.best / limit, partners, partners_needed, crosses);
   s.readings = std::move(list);
   if (s.missing.empty() && spread(s) + 0.02 > 1 - s.best / limit)
     s.missing = fmt::format("its readings scatter by {:.1f} %, more than is missing", spread(s) * 100);

@@ -210,8 +210,8 @@ class UnsteadySides {
       held_back += item.reading->held_back;
     }
     // A program, that is. Of two nodes its side is the path.
-    if (out.type != ScopeType::sender && 2 * held_back > int(rates.size()) &&
-        (out.type == ScopeType::receiver || n_ == 2)) {
+    const bool receives = out.type == ScopeType::receiver || (out.type == ScopeType::path && n_ == 2);
+    if (receives && 2 * held_back > int(rates.size())) {
       out.type = ScopeType::node;
       if (out.peer >= 0) out.node = std::exchange(out.peer, -1);
     }

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t one_way_to_agree = 3;  // with what the pairs have shown
 constexpr std::size_t max_one_way = 6;       // with one partner
-constexpr std::size_t one_way_at_most =
-    12;  // of a node: what comes and goes may be away for all of the first
+// Of a node: what comes and goes may be away for all of the first.
+constexpr std::size_t one_way_at_most = 12;
 
 }  // namespace
 
@@ -72,6 +72,12 @@ bool Planner::after_one_way() const {
   return !seen_.runs.empty() && seen_.runs.back().stage == Stage::one_way;
 }
 
+std::size_t Planner::one_way_tests(int x) const {
+  std::size_t out = 0;
+  for (const int y : seen_.alone.receivers_of(x)) out += seen_.alone.of(x, y).size();
+  return out;
+}
+
 // Whether both sides of this node look slow, and it has not been told yet which of them are.
 bool Planner::undecided_alone(int x, const Inference& inference) const {
   const auto send = inference.sends[std::size_t(x)], receive = inference.receives[std::size_t(x)];
@@ -80,8 +86,7 @@ bool Planner::undecided_alone(int x, const Inference& inference) const {
   if (better >= inference.thresholds.warning * inference.reference.rate) return false;
   // A mere disturbance passes by itself, and waiting costs less.
   if (worse >= inference.thresholds.gross * inference.reference.rate && confirm_rounds_ < 2) return false;
-  std::size_t tests = 0;
-  for (const int y : seen_.alone.receivers_of(x)) tests += seen_.alone.of(x, y).size();
+  const std::size_t tests = one_way_tests(x);
   const std::size_t enough =
       between_neighbours(fabric_, n_) || many_both_ways(inference) ? 1 : one_way_to_agree;
   // With one of them ruled out, nothing disturbs the other one's readings.
@@ -101,7 +106,7 @@ bool Planner::undecided_alone(int x, const Inference& inference) const {
 bool Planner::unsteady_alone(int x, const Inference& inference) const {
   constexpr std::size_t enough = 6;  // tests: what is away half of the time has been there twice by then
   constexpr std::size_t enough_there = 3;
-  std::size_t tests = 0;
+  const std::size_t tests = one_way_tests(x);
   std::set<int> there;  // those in which anything of it was low
   struct Partners {
     std::size_t low = 0, all = 0;  // those that are as fast
@@ -111,10 +116,8 @@ bool Planner::unsteady_alone(int x, const Inference& inference) const {
       const double level = std::min(inference.generation(a), inference.generation(b));
       const double due = inference.thresholds.warning * inference.reference.rate * level;
       bool low = false;
-      for (const Reading& r : seen_.alone.of(a, b)) {
-        tests += d == Direction::sends;
+      for (const Reading& r : seen_.alone.of(a, b))
         if (r.rate < due) there.insert(r.run), low = true;
-      }
       Partners& of = partners[d == Direction::receives];
       if (level >= inference.generation(x)) ++of.all, of.low += low;
     }

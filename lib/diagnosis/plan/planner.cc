@@ -238,11 +238,11 @@ bool Planner::another_is_slow(const Inference& inference) const {
 bool Planner::other_side_is_slow(const Inference& inference) const {
   return std::ranges::any_of(inference.suspects, [&](const Suspect& s) {
     const bool side = s.type == ScopeType::sender || s.type == ScopeType::receiver;
-    if (!side || s.confirmed || s.chance || s.beside_others || s.ratio >= inference.thresholds.critical)
-      return false;
+    if (!side || s.confirmed || s.unsteady || s.chance || s.beside_others) return false;
+    if (s.ratio >= inference.thresholds.critical) return false;
     const Suspect* other =
         inference.find(s.type == ScopeType::sender ? ScopeType::receiver : ScopeType::sender, s.node);
-    return other && other->confirmed && !s.unsteady;
+    return other && other->confirmed;
   });
 }
 

@@ -134,6 +134,7 @@ class Planner {
   // Whether all nodes are to be measured again, as the fleet or a part of it seems slow alike.
   bool repeats_fleet(const Inference& inference) const;
   std::optional<OneWayTest> node_for_one_way(const Inference& inference) const;
+  std::size_t one_way_tests(int x) const;  // made of it so far
   std::optional<int> partner_for_one_way(int x, const Inference& inference) const;
   std::optional<OneWayTest> path_for_one_way(const Inference& inference) const;
   bool many_both_ways(const Inference& inference) const;
