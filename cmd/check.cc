@@ -101,7 +101,7 @@ ops::MetricsRequest metrics_request(const Context& context, const CheckFlags& fl
       place ? place->fleet : flags.where.fleet.value_or(context.config.fleet.value), "", place, {}, false};
 }
 
-int run(Context& context, const CheckFlags& flags) {
+int check_fleet(Context& context, const CheckFlags& flags) {
   if (auto fits = check_flags(context, flags); !fits) return failed(context, fits.error());
   ops::CheckRequest request = flags.request;
   const auto place = place_of(context, flags);
@@ -236,7 +236,7 @@ Command check_command(Common& common) {
           "Exit codes: 0 healthy, 1 degraded, 2 faulty, 3 unknown.\n"
           "--from implies --inspect.\n"
           "Example: ringtrue check --hosts node[0-7] --link-rate 500Mbit",
-          [](Context& context) { return run(context, flags); }};
+          [](Context& context) { return check_fleet(context, flags); }};
 }
 
 }  // namespace ringtrue::cmd

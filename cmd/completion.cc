@@ -162,7 +162,7 @@ std::string fish(const std::vector<Level>& levels) {
   return out;
 }
 
-int run(Context& context, const Command& program, const Flags& common_flags, const std::string& shell) {
+int complete(Context& context, const Command& program, const Flags& common_flags, const std::string& shell) {
   const auto fits = reject("completion", {running(context, "leave it out"), hosts(context, "leave it out"),
                                           common(context, {"--link-rate", "--json"})});
   if (!fits) return failed(context, fits.error());
@@ -181,7 +181,7 @@ Command completion_command(const Command& program, const Flags& common_flags) {
           {required(word("SHELL", shell, {"bash", "zsh", "fish", "manual"}, "",
                          "bash, zsh or fish; manual: what manual pages are made of"))},
           "Example: ringtrue completion bash > /etc/bash_completion.d/ringtrue",
-          [&](Context& context) { return run(context, program, common_flags, shell); }};
+          [&](Context& context) { return complete(context, program, common_flags, shell); }};
 }
 
 }  // namespace ringtrue::cmd

@@ -11,7 +11,7 @@
 namespace ringtrue::cmd {
 namespace {
 
-int run(Context& context) {
+int show_config(Context& context) {
   const auto fits = reject("config", {common(context, {"--local", "--ranks-per-node", "--insecure"})});
   if (!fits) return failed(context, fits.error());
   ops::ConfigDocument document{config::effective(context.config)};
@@ -31,7 +31,7 @@ Command config_command() {
                   "one that --config or RINGTRUE_CONFIG names. Then RINGTRUE_KEY (RINGTRUE_DAEMON_NODE "
                   "for daemon.node), then flags.\nKeys: {}, and groups under [groups].",
                   fmt::join(config::known_keys(), ", ")),
-      run};
+      show_config};
 }
 
 }  // namespace ringtrue::cmd

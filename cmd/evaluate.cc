@@ -94,7 +94,7 @@ int run_years(Context& context, const EvaluateFlags& flags) {
   return print(report::markdown(document), code);
 }
 
-int run(Context& context, const EvaluateFlags& flags) {
+int evaluate(Context& context, const EvaluateFlags& flags) {
   if (flags.history) return run_years(context, flags);
   if (flags.years) return failed(context, Error{Cause::bad_input, "--years needs --history", "", ""});
   if (auto fits = check(context, flags); !fits) return failed(context, fits.error());
@@ -175,7 +175,7 @@ Command evaluate_command() {
           whole("--years", flags.years, 1, 100'000, "with --history: so many years of a fleet each (100)"),
       },
       {},
-      [](Context& context) { return run(context, flags); }};
+      [](Context& context) { return evaluate(context, flags); }};
 }
 
 }  // namespace ringtrue::cmd

@@ -10,7 +10,7 @@ namespace {
 
 Seconds since{3600};
 
-int run(Context& context) {
+int show_events(Context& context) {
   const auto fits =
       reject("events", {running(context, "leave it out: nothing is run"), common(context, {"--link-rate"})});
   if (!fits) return failed(context, fits.error());
@@ -28,7 +28,7 @@ Command events_command() {
           "The last hour is told to 5 s, what is older by spans of five minutes, 30 days at most. Times are "
           "those of the nodes' clocks.\nExit code 0 when all nodes told theirs, otherwise 3.\n"
           "Example: ringtrue events --hosts node[01-16] --since 12h",
-          run};
+          show_events};
 }
 
 }  // namespace ringtrue::cmd

@@ -9,7 +9,7 @@
 namespace ringtrue::cmd {
 namespace {
 
-int run(Context& context, ops::GatherRequest request) {
+int gather(Context& context, ops::GatherRequest request) {
   request.hosts = context.common.given("--hosts");
   auto fits = reject("gather", {common(context, {"--link-rate"}),
                                 {{!request.redact && !request.salt.empty(), "--salt", "add --redact"}}});
@@ -38,7 +38,7 @@ Command gather_command() {
           "Without --hosts: this machine. Nothing is overwritten.\n"
           "Exit code 0 when all nodes were gathered, otherwise 3.\n"
           "Example: ringtrue gather --hosts node[01-16] --redact -o bundles/",
-          [](Context& context) { return run(context, request); }};
+          [](Context& context) { return gather(context, request); }};
 }
 
 }  // namespace ringtrue::cmd

@@ -10,7 +10,7 @@
 namespace ringtrue::cmd {
 namespace {
 
-int run(Context& context, ops::IdealRequest request) {
+int show_ideal(Context& context, ops::IdealRequest request) {
   request.hosts = context.common.given("--hosts");
   const bool two_rates = request.inter && context.common.given("--link-rate");
   auto fits = reject("ideal", {running(context, "use --nodes and --gpus-per-node"),
@@ -52,7 +52,7 @@ Command ideal_command() {
           "Rates and GPUs from flags alone, from --from, from --hosts, or else from this machine; flags "
           "override what is probed.\n"
           "Example:\n  ringtrue ideal --nodes 2 --gpus-per-node 8 --intra 450GB/s --inter 100GB/s",
-          [](Context& context) { return run(context, request); }};
+          [](Context& context) { return show_ideal(context, request); }};
 }
 
 }  // namespace ringtrue::cmd

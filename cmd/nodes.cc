@@ -10,7 +10,7 @@
 namespace ringtrue::cmd {
 namespace {
 
-int run(Context& context) {
+int show_nodes(Context& context) {
   const auto fits =
       reject("nodes", {running(context, "leave it out: nothing is run"), common(context, {"--link-rate"})});
   if (!fits) return failed(context, fits.error());
@@ -28,7 +28,7 @@ Command nodes_command() {
           "Lists the daemons that answer, their versions and who holds them",
           {},
           "Exit code 0 only when all answer, otherwise 3.",
-          run};
+          show_nodes};
 }
 
 }  // namespace ringtrue::cmd

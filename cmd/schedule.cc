@@ -33,7 +33,7 @@ Result<void> check(const Context& context, const ops::ScheduleRequest& flags) {
               "leave it out, or take omnireduce");
 }
 
-int run(Context& context, ops::ScheduleRequest request) {
+int show_schedule(Context& context, ops::ScheduleRequest request) {
   if (auto fits = check(context, request); !fits) return failed(context, fits.error());
   request.ranks_per_node = context.common.ranks_per_node;
   const auto schedule = ops::schedule(request);
@@ -96,7 +96,7 @@ Command schedule_command() {
       fmt::format("Above {} ranks the steps are left out unless --steps asks for them; double-tree's trees "
                   "are always there.",
                   ops::max_with_steps),
-      [](Context& context) { return run(context, request); }};
+      [](Context& context) { return show_schedule(context, request); }};
 }
 
 }  // namespace ringtrue::cmd

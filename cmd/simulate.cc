@@ -66,7 +66,7 @@ Result<void> check(const Context& context, const ops::SimulateRequest& flags) {
   return fits;
 }
 
-int run(Context& context, ops::SimulateRequest request) {
+int simulate(Context& context, ops::SimulateRequest request) {
   if (auto fits = check(context, request); !fits) return failed(context, fits.error());
   request.setup = setup_of(context);
   if (request.grid) {
@@ -128,7 +128,7 @@ Command simulate_command() {
           join({call_flags(request.call, true), omni_flags(request.omni), in_group("omnireduce", omnireduce),
                 fabric_flags(request.fabric), rest}),
           "Example: ringtrue simulate ring --nodes 8 --fault 'throttle@3>4:rate=250Mbit'",
-          [](Context& context) { return run(context, request); }};
+          [](Context& context) { return simulate(context, request); }};
 }
 
 }  // namespace ringtrue::cmd

@@ -20,7 +20,7 @@ struct SweepFlags {
   std::optional<Pause> pause;
 };
 
-int run(Context& context, const SweepFlags& flags) {
+int sweep(Context& context, const SweepFlags& flags) {
   auto fits =
       reject("sweep without --gpu", {{{!flags.gpus.gpus.empty(), "--gpus", "add --gpu, or leave it out"},
                                       {flags.gpus.share, "--share-gpus", "add --gpu, or leave it out"}}});
@@ -77,7 +77,7 @@ Command sweep_command() {
           "are measured in pairs: all rails together, then rail by rail, then each port with itself and with "
           "its node's others.\nExit code 0 where all was measured, whatever the rates, otherwise 3.\n"
           "Example: ringtrue sweep --hosts node[01-16] --pki pki",
-          [](Context& context) { return flags.gpu ? run_gpus(context, flags) : run(context, flags); }};
+          [](Context& context) { return flags.gpu ? run_gpus(context, flags) : sweep(context, flags); }};
 }
 
 }  // namespace ringtrue::cmd

@@ -53,7 +53,7 @@ int run_routes(Context& context, const TopoFlags& flags) {
   return out.finish(Exit::healthy);
 }
 
-int run(Context& context, const TopoFlags& flags) {
+int show_topology(Context& context, const TopoFlags& flags) {
   if (!flags.routes.empty()) return run_routes(context, flags);
   if (!flags.between.empty())
     return failed(context,
@@ -115,7 +115,7 @@ Command topo_command() {
           "Without --hosts and --from: this machine. '!' marks what is critical, '?' a warning, 'i' "
           "information.\nExit code 0 whatever is found, 3 when nothing could be read.\n"
           "Example: ringtrue topo --hosts node[01-16] --view links",
-          [](Context& context) { return run(context, flags); }};
+          [](Context& context) { return show_topology(context, flags); }};
 }
 
 }  // namespace ringtrue::cmd

@@ -14,7 +14,7 @@
 namespace ringtrue::cmd {
 namespace {
 
-int run(Context& context, const std::vector<std::string>& said) {
+int start_tui(Context& context, const std::vector<std::string>& said) {
   const Common& common = context.common;
   const auto fits = reject("tui", {{{common.local.has_value(), "--local"},
                                     {common.json, "--json",
@@ -101,7 +101,7 @@ Command tui_command() {
             std::vector<std::string> words = said;
             for (const Switch& s : switches)
               if (s.on) words.emplace_back(s.name);
-            return run(context, words);
+            return start_tui(context, words);
           }};
 }
 
