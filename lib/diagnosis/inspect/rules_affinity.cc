@@ -119,13 +119,13 @@ void gpudirect(RuleContext& context) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule affinity_table[] = {
     {FindingKind::gpu_far_nic, Severity::warning, ScopeType::gpu, far_nic},
     {FindingKind::gpudirect_impossible, Severity::warning, ScopeType::node, gpudirect},
 };
 
 }  // namespace
 
-const std::span<const Rule> affinity_rules = table;
+const std::span<const Rule> affinity_rules = affinity_table;
 
 }  // namespace ringtrue::diagnosis

@@ -185,7 +185,7 @@ void saturated(RuleContext& context) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule counters_table[] = {
     {FindingKind::symbol_errors, Severity::critical, ScopeType::port, rises<symbol_errors>},
     {FindingKind::link_error_recovery, Severity::warning, ScopeType::port, rises<recovery>},
     {FindingKind::port_receive_errors, Severity::warning, ScopeType::port, rises<receive_errors>},
@@ -200,6 +200,6 @@ constexpr Rule table[] = {
 
 }  // namespace
 
-const std::span<const Rule> counter_rules = table;
+const std::span<const Rule> counter_rules = counters_table;
 
 }  // namespace ringtrue::diagnosis

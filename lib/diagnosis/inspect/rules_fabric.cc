@@ -179,7 +179,7 @@ void isolated(RuleContext& context) {
   });
 }
 
-constexpr Rule table[] = {
+constexpr Rule fabric_table[] = {
     {FindingKind::fabric_link_degraded, Severity::warning, ScopeType::link, link_degraded},
     {FindingKind::fabric_trunk_slower, Severity::warning, ScopeType::link, trunk_slower},
     {FindingKind::fabric_trunks_fewer, Severity::warning, ScopeType::fabric_switch, trunks_fewer},
@@ -188,6 +188,6 @@ constexpr Rule table[] = {
 
 }  // namespace
 
-const std::span<const Rule> fabric_rules = table;
+const std::span<const Rule> fabric_rules = fabric_table;
 
 }  // namespace ringtrue::diagnosis

@@ -194,7 +194,7 @@ void memory(RuleContext& context) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule fleet_table[] = {
     {FindingKind::mtu_mismatch, Severity::warning, ScopeType::node, mtu},
     {FindingKind::firmware_mismatch, Severity::warning, ScopeType::node, firmware},
     {FindingKind::driver_mismatch, Severity::warning, ScopeType::node, driver},
@@ -208,6 +208,6 @@ constexpr Rule table[] = {
 
 }  // namespace
 
-const std::span<const Rule> fleet_rules = table;
+const std::span<const Rule> fleet_rules = fleet_table;
 
 }  // namespace ringtrue::diagnosis

@@ -181,7 +181,7 @@ void gpu_unlike(RuleContext& context) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule gpu_table[] = {
     {FindingKind::gpu_lost, Severity::critical, ScopeType::gpu, lost},
     {FindingKind::gpu_throttled, Severity::critical, ScopeType::gpu, throttled},
     {FindingKind::ecc_errors, Severity::critical, ScopeType::gpu, ecc_errors},
@@ -193,6 +193,6 @@ constexpr Rule table[] = {
 
 }  // namespace
 
-const std::span<const Rule> gpu_rules = table;
+const std::span<const Rule> gpu_rules = gpu_table;
 
 }  // namespace ringtrue::diagnosis

@@ -186,7 +186,7 @@ void errors(RuleContext& context) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule nvlink_table[] = {
     {FindingKind::nvlink_down, Severity::critical, ScopeType::gpu, down},
     {FindingKind::nvlink_fewer_than_sisters, Severity::critical, ScopeType::gpu, fewer},
     {FindingKind::nvlink_errors, Severity::critical, ScopeType::gpu, errors},
@@ -194,6 +194,6 @@ constexpr Rule table[] = {
 
 }  // namespace
 
-const std::span<const Rule> nvlink_rules = table;
+const std::span<const Rule> nvlink_rules = nvlink_table;
 
 }  // namespace ringtrue::diagnosis

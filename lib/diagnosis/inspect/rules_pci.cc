@@ -393,7 +393,7 @@ void nic_bound(RuleContext& context) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule pci_table[] = {
     {FindingKind::pcie_link_degraded, Severity::critical, ScopeType::link, link_degraded},
     {FindingKind::pcie_link_limited, Severity::info, ScopeType::link, link_limited},
     {FindingKind::pcie_uplink_slower, Severity::warning, ScopeType::link, uplink_slower},
@@ -402,6 +402,6 @@ constexpr Rule table[] = {
 
 }  // namespace
 
-const std::span<const Rule> pci_rules = table;
+const std::span<const Rule> pci_rules = pci_table;
 
 }  // namespace ringtrue::diagnosis

@@ -302,7 +302,7 @@ void unlike_sisters(RuleContext& context) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule port_table[] = {
     {FindingKind::port_down, Severity::critical, ScopeType::port, down},
     {FindingKind::port_not_active, Severity::critical, ScopeType::port, not_active},
     {FindingKind::port_rate_degraded, Severity::critical, ScopeType::port, rate_degraded},
@@ -311,6 +311,6 @@ constexpr Rule table[] = {
 
 }  // namespace
 
-const std::span<const Rule> port_rules = table;
+const std::span<const Rule> port_rules = port_table;
 
 }  // namespace ringtrue::diagnosis

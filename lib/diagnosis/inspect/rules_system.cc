@@ -79,7 +79,7 @@ void governor(RuleContext& context) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule system_table[] = {
     {FindingKind::acs_redirect, Severity::warning, ScopeType::link, acs},
     {FindingKind::iommu_translated, Severity::warning, ScopeType::node, iommu},
     {FindingKind::memlock_low, Severity::warning, ScopeType::node, memlock},
@@ -88,6 +88,6 @@ constexpr Rule table[] = {
 
 }  // namespace
 
-const std::span<const Rule> system_rules = table;
+const std::span<const Rule> system_rules = system_table;
 
 }  // namespace ringtrue::diagnosis

@@ -13,7 +13,7 @@ Json rail_value(const ideal::Rail& rail) {
           {"limit", rail.limit}};
 }
 
-Json node_value(const ideal::NodeFacts& node) {
+Json facts_value(const ideal::NodeFacts& node) {
   return {{"node", node.node},
           {"gpus", node.gpus},
           {"intra_Bps", maybe(node.intra)},
@@ -58,7 +58,7 @@ std::string json(const ops::IdealDocument& document) {
                {"in_network", in_network},
                {"algorithm_arithmetic", by_algorithm},
                {"inputs", inputs},
-               {"nodes", array(facts.nodes, node_value)},
+               {"nodes", array(facts.nodes, facts_value)},
                {"arithmetic", arithmetic},
                {"notes", notes}});
 }

@@ -14,7 +14,7 @@ namespace {
 using namespace topology;
 
 // A quoted identifier or label.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : printable(text)) {
     if (c == '"' || c == '\\') out += '\\';
@@ -27,7 +27,7 @@ std::string quoted(std::string_view text) {
 std::string label(const std::vector<std::string>& lines) {
   std::string out;
   for (const std::string& line : lines) {
-    const std::string text = quoted(line);
+    const std::string text = in_quotes(line);
     if (line.empty()) continue;
     out += (out.empty() ? "" : "\\n") + text.substr(1, text.size() - 2);
   }
@@ -61,8 +61,8 @@ class Drawing {
 
  private:
   void node(const Node& node, std::size_t index) {
-    out_ += fmt::format("  subgraph cluster_{} {{\n    label={};\n", index, quoted(node.name));
-    const auto id = [&](const std::string& device) { return quoted(fmt::format("{}/{}", index, device)); };
+    out_ += fmt::format("  subgraph cluster_{} {{\n    label={};\n", index, in_quotes(node.name));
+    const auto id = [&](const std::string& device) { return in_quotes(fmt::format("{}/{}", index, device)); };
     const auto box = [&](const std::string& device, const std::vector<std::string>& lines,
                          std::string_view shape, const diagnosis::Finding* finding) {
       if (!drawn_.insert(fmt::format("{}/{}", index, device)).second) return;
@@ -71,7 +71,7 @@ class Drawing {
     };
     const auto edge = [&](const std::string& a, const std::string& b, const std::string& text,
                           const std::string& more) {
-      out_ += fmt::format("    {} -- {} [label={}{}];\n", id(a), id(b), quoted(text), more);
+      out_ += fmt::format("    {} -- {} [label={}{}];\n", id(a), id(b), in_quotes(text), more);
     };
     // Devices are drawn under their names; bridges and host bridges under their addresses.
     std::map<std::string, std::string> names;
@@ -128,16 +128,16 @@ class Drawing {
   void fabric(const Fabric& fabric) {
     std::map<std::string, std::string> ids;  // GUID of a switch or an HCA -> id
     for (const FabricSwitch& s : fabric.switches) {
-      ids[s.guid] = quoted("switch/" + s.guid);
+      ids[s.guid] = in_quotes("switch/" + s.guid);
       out_ += fmt::format("  {} [label={}, shape=octagon{}];\n", ids[s.guid], label({s.name, s.guid}),
                           colour(marks_.of("", {s.guid, s.name})));
     }
     for (std::size_t i = 0; i < cluster_.nodes.size(); ++i)
       for (const Nic& nic : cluster_.nodes[i].nics)
         if (nic.guid.known() && !nic.virtual_device)
-          ids.try_emplace(*nic.guid, quoted(fmt::format("{}/{}", i, nic.name)));
+          ids.try_emplace(*nic.guid, in_quotes(fmt::format("{}/{}", i, nic.name)));
     for (const FabricHost& host : fabric.hosts)
-      if (ids.try_emplace(host.guid, quoted("host/" + host.guid)).second)
+      if (ids.try_emplace(host.guid, in_quotes("host/" + host.guid)).second)
         out_ += fmt::format("  {} [label={}];\n", ids[host.guid], label({host.name, host.guid}));
     // Parallel cables as one line.
     std::map<std::pair<std::string, std::string>, std::map<std::string, int>> cables;

@@ -7,8 +7,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 TEST(Nic, OfOneRailIsNamedByIt) {
   for (const int nodes : {3, 8, 60}) {
     Fleet fleet(nodes, 0, 4);

@@ -7,8 +7,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 std::vector<std::string> kinds_of(const Diagnosis& d) {
   Names out;
   for (const Finding& f : d.findings)

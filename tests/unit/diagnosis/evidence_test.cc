@@ -9,8 +9,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 std::string reasons(const Diagnosis& d) {
   std::string out;
   for (const NotChecked& n : d.not_checked)

@@ -6,8 +6,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 void slow_down(Wires& wires, int node, bool sends, double share) {
   (sends ? wires.sends : wires.receives)[std::size_t(node)] *= share;
 }

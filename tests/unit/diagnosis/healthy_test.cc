@@ -7,8 +7,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 TEST(Healthy, IsNeverBlamed) {
   for (const bool link_rate : {true, false}) {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {

@@ -10,8 +10,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 auto slow(int node, double share, int rail = -1) {
   return [=](int x, int k) { return x == node && (rail < 0 || k == rail) ? share : 1.0; };
 }

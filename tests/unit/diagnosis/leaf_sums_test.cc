@@ -10,8 +10,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 // Each leaf's trunks carry so many times what a node does, each way, shared evenly by all hops that cross.
 class Trunks : public Fleet {
  public:

@@ -8,8 +8,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 // Each experiment by itself, half of them: what is slow is slow in these.
 bool now(const Fleet& fleet, std::uint64_t seed) {
   return std::mt19937_64(seed * 1000 + fleet.asked.size())() % 2 == 0;

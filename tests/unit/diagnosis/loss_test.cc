@@ -22,9 +22,9 @@ using testing::StartsWith;
 
 // Four nodes with a port each, six experiments: in each, everybody sends 100,000 packets to one other, at
 // three shifts twice. `rate` says what share a pair loses; both ends count it.
-struct Ports {
+struct LossyPorts {
   using Rate = std::function<double(int source, int destination)>;
-  explicit Ports(const Rate& rate, bool mlx5 = false, int nodes = 4, double packets = 100'000) {
+  explicit LossyPorts(const Rate& rate, bool mlx5 = false, int nodes = 4, double packets = 100'000) {
     std::vector<std::array<std::uint64_t, 3>> counted(std::size_t(nodes), {0, 0, 0});
     for (int i = 0; i < nodes; ++i) {
       diagnosis.nodes.push_back("node" + std::to_string(i));
@@ -83,7 +83,7 @@ Finding slow(ScopeType type, int node, int peer = -1) {
 
 TEST(Loss, ASendersIsWithEveryReceiver) {
   for (const bool mlx5 : {false, true}) {
-    Ports ports([](int x, int) { return x == 0 ? 0.02 : 0; }, mlx5);
+    LossyPorts ports([](int x, int) { return x == 0 ? 0.02 : 0; }, mlx5);
     const Diagnosis& d = ports.seen();
     ASSERT_EQ(d.findings.size(), 1u);
     const Finding& f = d.findings[0];
@@ -106,7 +106,7 @@ TEST(Loss, ASendersIsWithEveryReceiver) {
 }
 
 TEST(Loss, AReceiversIsWithEverySender) {
-  Ports ports([](int x, int y) { return y == 1 ? 0.001 : x == 2 ? 0.00001 : 0; });
+  LossyPorts ports([](int x, int y) { return y == 1 ? 0.001 : x == 2 ? 0.00001 : 0; });
   const Diagnosis& d = ports.seen();
   ASSERT_EQ(d.findings.size(), 1u);
   EXPECT_EQ(d.findings[0].kind, FindingKind::lossy_receiver);
@@ -118,7 +118,7 @@ TEST(Loss, AReceiversIsWithEverySender) {
 }
 
 TEST(Loss, APathsIsBetweenItsEndsAlone) {
-  Ports ports([](int x, int y) { return x == 1 && y == 3 ? 0.01 : 0.00001; });
+  LossyPorts ports([](int x, int y) { return x == 1 && y == 3 ? 0.01 : 0.00001; });
   const Diagnosis& d = ports.seen();
   ASSERT_EQ(d.findings.size(), 1u);
   EXPECT_EQ(d.findings[0].kind, FindingKind::lossy_path);
@@ -130,12 +130,12 @@ TEST(Loss, APathsIsBetweenItsEndsAlone) {
 }
 
 TEST(Loss, OfTwoNodesNoneIsBlamedAlone) {
-  Ports ports([](int x, int) { return x == 0 ? 0.01 : 0; }, false, 2);
+  LossyPorts ports([](int x, int) { return x == 0 ? 0.01 : 0; }, false, 2);
   EXPECT_EQ(ports.seen().findings.at(0).scope.text(), "the path node0 -> node1");
 }
 
 TEST(Loss, ANodesIsInBothDirections) {
-  Ports ports([](int x, int y) { return x == 1 || y == 1 ? 0.003 : 0; });
+  LossyPorts ports([](int x, int y) { return x == 1 || y == 1 ? 0.003 : 0; });
   const Diagnosis& d = ports.seen();
   ASSERT_EQ(d.findings.size(), 1u);
   EXPECT_EQ(d.findings[0].kind, FindingKind::lossy_node);
@@ -177,7 +177,7 @@ TEST(Loss, TooFewPacketsElsewhereLeaveARival) {
 }
 
 TEST(Loss, WhatIsSpreadOverAllBlamesNobody) {
-  Ports ports([](int x, int y) { return 0.0005 + 0.00002 * ((x + y) % 3); });
+  LossyPorts ports([](int x, int y) { return 0.0005 + 0.00002 * ((x + y) % 3); });
   const Diagnosis& d = ports.seen();
   EXPECT_TRUE(d.findings.empty());
   ASSERT_EQ(d.not_checked.size(), 1u);
@@ -193,8 +193,8 @@ TEST(Loss, OneBurstBlamesNobody) {
 }
 
 TEST(Loss, AFewAreChance) {
-  EXPECT_TRUE(Ports([](int x, int) { return x == 0 ? 0.00003 : 0; }).seen().findings.empty());
-  Ports rare([](int x, int) { return x == 0 ? 0.00008 : 0; });
+  EXPECT_TRUE(LossyPorts([](int x, int) { return x == 0 ? 0.00003 : 0; }).seen().findings.empty());
+  LossyPorts rare([](int x, int) { return x == 0 ? 0.00008 : 0; });
   EXPECT_TRUE(rare.seen().findings.empty());
   EXPECT_TRUE(rare.diagnosis.not_checked.empty());
   EXPECT_FALSE(Losses().culprit());
@@ -204,14 +204,14 @@ TEST(Loss, OthersDevicesSayNothing) {
   Observation o;
   o.rails = {{"node0", {{"rxe7", 1}}}, {"node1", {{"rxe1", 1}}}};
   o.hops = {{0, 1, Bytes(1 << 20), Seconds(1), {}, {}, 0, {}, 0, 1, {}}};
-  o.counters["node0"] = o.counters["node1"] = Ports::window(0, false, 1000, 1000, 5000);
+  o.counters["node0"] = o.counters["node1"] = LossyPorts::window(0, false, 1000, 1000, 5000);
   Losses losses;
   losses.add(o, {"node0", "node1"}, 1);
   EXPECT_EQ(losses.all().lost, 0);
 }
 
 TEST(Loss, IsEvidenceWhereTheNodeIsSlowAnyway) {
-  Ports ports([](int x, int) { return x == 0 ? 0.02 : 0; });
+  LossyPorts ports([](int x, int) { return x == 0 ? 0.02 : 0; });
   ports.diagnosis.findings = {slow(ScopeType::receiver, 2), slow(ScopeType::node, 0)};
   ports.diagnosis.verdict = Verdict::faulty;
   const Diagnosis& d = ports.seen();

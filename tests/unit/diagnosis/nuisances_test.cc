@@ -12,8 +12,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 bool tells(const Diagnosis& d, FindingKind kind) {
   return std::any_of(d.findings.begin(), d.findings.end(), [&](const Finding& f) { return f.kind == kind; });
 }

@@ -9,8 +9,6 @@ namespace ringtrue::diagnosis {
 namespace {
 
 using testing::HasSubstr;
-using Names = std::vector<std::string>;
-
 // An incast shares each port unevenly: every sender of an aggregator gets what chance leaves it.
 class Incast : public Wires {
  public:

@@ -9,8 +9,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 Diagnosis check(const std::function<void(sim::Fabric&)>& slow_down, bool link_rate = true, int nodes = 8) {
   sim::Fabric fabric;
   fabric.nodes = nodes;

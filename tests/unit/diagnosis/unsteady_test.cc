@@ -12,8 +12,6 @@
 namespace ringtrue::diagnosis {
 namespace {
 
-using Names = std::vector<std::string>;
-
 TEST(Tail, IsThatOfABinomial) {
   EXPECT_DOUBLE_EQ(tail_of({}, 0), 1);
   EXPECT_DOUBLE_EQ(tail_of({0.5}, 2), 0);

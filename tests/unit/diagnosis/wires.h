@@ -18,6 +18,8 @@
 
 namespace ringtrue::diagnosis {
 
+using Names = std::vector<std::string>;
+
 class Wires : public Measurer {
  public:
   static constexpr double full = 62.5e6 * 1448 / 1514;  // payload on a 500 Mbit/s link

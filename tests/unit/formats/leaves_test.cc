@@ -5,15 +5,15 @@
 namespace ringtrue::formats {
 namespace {
 
-using Numbers = std::vector<int>;
+using LeafNumbers = std::vector<int>;
 
-Numbers numbers_of(std::string_view text, const std::vector<std::string>& nodes) {
+LeafNumbers numbers_of(std::string_view text, const std::vector<std::string>& nodes) {
   const auto leaves = read_leaves(text);
   EXPECT_TRUE(leaves) << (leaves ? "" : leaves.error().what);
   if (!leaves) return {};
   const auto numbers = leaf_numbers(*leaves, nodes);
   EXPECT_TRUE(numbers) << (numbers ? "" : numbers.error().what);
-  return numbers ? *numbers : Numbers{};
+  return numbers ? *numbers : LeafNumbers{};
 }
 
 TEST(Leaves, AreReadFromSlurmsTopology) {
@@ -23,16 +23,16 @@ SwitchName=s0 Nodes=dev[0-5]
 switchname=s1 nodes=dev[6-11] LinkSpeed=100   # of the second rack
 SwitchName=s2 Switches=s[0-1]
 )";
-  EXPECT_EQ(numbers_of(text, {"dev0", "dev5", "dev6", "dev11", "dev1"}), (Numbers{0, 0, 1, 1, 0}));
-  EXPECT_EQ(numbers_of(text, {"dev7", "dev2"}), (Numbers{0, 1}));
+  EXPECT_EQ(numbers_of(text, {"dev0", "dev5", "dev6", "dev11", "dev1"}), (LeafNumbers{0, 0, 1, 1, 0}));
+  EXPECT_EQ(numbers_of(text, {"dev7", "dev2"}), (LeafNumbers{0, 1}));
 }
 
 TEST(Leaves, AreReadFromLists) {
   constexpr std::string_view text =
       "leaf A: node[1-2]\nleaf B: node3,node4 # the other\n\nrail1: node[1-4]\n";
   // Of two rails: the same second leaf, another first one.
-  EXPECT_EQ(numbers_of(text, {"node1", "node2", "node3", "node4"}), (Numbers{0, 0, 1, 1}));
-  EXPECT_EQ(numbers_of("a: n1\nb: n2\n", {"n2.cluster.example", "n1"}), (Numbers{0, 1}));
+  EXPECT_EQ(numbers_of(text, {"node1", "node2", "node3", "node4"}), (LeafNumbers{0, 0, 1, 1}));
+  EXPECT_EQ(numbers_of("a: n1\nb: n2\n", {"n2.cluster.example", "n1"}), (LeafNumbers{0, 1}));
 }
 
 TEST(Leaves, AreReadFromIbnetdiscover) {
@@ -51,7 +51,7 @@ Ca	1 "H-0000000000000011"		# "node1 HCA-1"
 Ca	1 "H-0000000000000012"		# "node2 HCA-1"
 [1](12) 	"S-0000000000000002"[1]		# lid 6 lmc 0 "leaf2" lid 2 4xEDR
 )";
-  EXPECT_EQ(numbers_of(text, {"node1", "node2"}), (Numbers{0, 1}));
+  EXPECT_EQ(numbers_of(text, {"node1", "node2"}), (LeafNumbers{0, 1}));
 }
 
 TEST(Leaves, ThatCannotBeReadSayWhere) {
