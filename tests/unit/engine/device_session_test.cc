@@ -15,6 +15,7 @@
 #include "run/report.h"
 #include "tests/support/fake_cuda.h"
 #include "tests/support/local_job.h"
+#include "tests/support/sample.h"
 
 namespace ringtrue::engine {
 namespace {
@@ -100,8 +101,8 @@ TEST(Device, EveryAlgorithmIsRight) {
   FakeMachine machine({FakeGpu{}, FakeGpu{}});
   for (const collective::Algorithm& algorithm : collective::algorithms()) {
     if (algorithm.uses_packets()) continue;
-    for (const int ranks : {1, 2, 5}) {
-      for (const std::uint64_t elements : {0ul, 1ul, 70'001ul}) {
+    for (const int ranks : test::sample({1, 2, 5})) {
+      for (const std::uint64_t elements : test::sample({0ul, 1ul, 70'001ul})) {
         const auto report = played(machine, job_of(std::string(algorithm.name).c_str(), ranks, elements));
         ASSERT_TRUE(report) << algorithm.name << ' ' << ranks << ' ' << elements << ": "
                             << report.error().text();

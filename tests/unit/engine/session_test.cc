@@ -10,6 +10,7 @@
 #include "run/report.h"
 #include "tests/support/fake_verbs.h"
 #include "tests/support/local_job.h"
+#include "tests/support/sample.h"
 
 namespace ringtrue::engine {
 namespace {
@@ -48,8 +49,8 @@ class Local : public testing::TestWithParam<const char*> {
 TEST_P(Local, EveryAlgorithmIsRight) {
   for (const collective::Algorithm& algorithm : collective::algorithms()) {
     if (algorithm.uses_packets()) continue;  // below
-    for (const int ranks : {1, 2, 3, 5, 8}) {
-      for (const std::uint64_t elements : {0ul, 1ul, 3ul, 1000ul, 50'001ul}) {
+    for (const int ranks : test::sample({1, 2, 3, 5, 8})) {
+      for (const std::uint64_t elements : test::sample({0ul, 1ul, 3ul, 1000ul, 50'001ul})) {
         const run::Job job = job_of(std::string(algorithm.name).c_str(), ranks, elements, GetParam());
         const auto report = played(job, Deadline::in(Seconds(20)));
         ASSERT_TRUE(report) << algorithm.name << " " << ranks << " " << elements << ": "
@@ -62,8 +63,8 @@ TEST_P(Local, EveryAlgorithmIsRight) {
 }
 
 TEST_P(Local, EveryTypeAndOperationIsRight) {
-  for (const collective::Type type : collective::all_types)
-    for (const collective::Operation operation : collective::all_operations)
+  for (const collective::Type type : test::sample(collective::all_types))
+    for (const collective::Operation operation : test::sample(collective::all_operations))
       for (const char* algorithm : {"ring", "double-tree", "recursive-doubling"}) {
         run::Job job = job_of(algorithm, 5, 3001, GetParam());
         job.call.type = type;
@@ -142,9 +143,9 @@ run::Job omni_job(int workers, int aggregators, std::uint64_t elements, const ch
 }
 
 TEST_P(Local, OmnireduceIsRightForAnyNumberOfWorkersAndAggregators) {
-  for (const int workers : {1, 2, 3, 8, 16})
-    for (const int aggregators : {1, 2, 3, 8})
-      for (const std::uint64_t elements : {0ul, 1ul, 64ul, 65ul, 50'001ul}) {
+  for (const int workers : test::sample({1, 2, 3, 8, 16}))
+    for (const int aggregators : test::sample({1, 2, 3, 8}))
+      for (const std::uint64_t elements : test::sample({0ul, 1ul, 64ul, 65ul, 50'001ul})) {
         const run::Job job = omni_job(workers, aggregators, elements, GetParam());
         const auto report = played(job, Deadline::in(Seconds(20)));
         const auto where = fmt::format("{} workers, {} aggregators, {}", workers, aggregators, elements);
@@ -165,8 +166,8 @@ TEST_P(Local, OmnireduceIsRightForAnyNumberOfWorkersAndAggregators) {
 }
 
 TEST_P(Local, OmnireduceIsRightForEveryTypeAndOperation) {
-  for (const collective::Type type : collective::all_types)
-    for (const collective::Operation operation : collective::all_operations)
+  for (const collective::Type type : test::sample(collective::all_types))
+    for (const collective::Operation operation : test::sample(collective::all_operations))
       for (const bool acked : {false, true}) {
         run::Job job = omni_job(3, 2, 3001, GetParam());
         job.call.type = type;
@@ -179,12 +180,12 @@ TEST_P(Local, OmnireduceIsRightForEveryTypeAndOperation) {
 }
 
 TEST_P(Local, OmnireduceIsRightAtEveryDensity) {
-  for (const double density : {0.0, 0.01, 0.1, 0.5, 0.9, 1.0})
-    for (const collective::Overlap overlap :
-         {collective::Overlap::same, collective::Overlap::random, collective::Overlap::disjoint})
+  for (const double density : test::sample({0.0, 0.01, 0.1, 0.5, 0.9, 1.0}))
+    for (const collective::Overlap overlap : test::sample(
+             {collective::Overlap::same, collective::Overlap::random, collective::Overlap::disjoint}))
       for (const collective::Operation operation :
-           {collective::Operation::sum, collective::Operation::max, collective::Operation::prod,
-            collective::Operation::avg}) {
+           test::sample({collective::Operation::sum, collective::Operation::max, collective::Operation::prod,
+                         collective::Operation::avg})) {
         if (overlap == collective::Overlap::disjoint && density * 4 > 1) continue;
         run::Job job = omni_job(4, 2, 40'001, GetParam());
         job.call.operation = operation;
