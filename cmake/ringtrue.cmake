@@ -66,21 +66,12 @@ function(ringtrue_built_quickly target)
   endif()
 endfunction()
 
-# UndefinedBehaviorSanitizer is for what handles memory, numbers and strangers' bytes; its checks are a third of the work
-# of compiling. AddressSanitizer stays.
-function(ringtrue_without_ubsan)
-  if(RINGTRUE_SANITIZE MATCHES "undefined")
+# ringtrue_without(SANITIZER target...): "undefined" is for what handles memory, numbers and strangers' bytes, its checks
+# are a third of the work of compiling; "address" for what is tested with it, not for what only computes.
+function(ringtrue_without sanitizer)
+  if(RINGTRUE_SANITIZE MATCHES "${sanitizer}")
     foreach(target ${ARGN})
-      target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
-    endforeach()
-  endif()
-endfunction()
-
-# What only computes, and is not tested with AddressSanitizer either.
-function(ringtrue_without_asan)
-  if(RINGTRUE_SANITIZE MATCHES "address")
-    foreach(target ${ARGN})
-      target_compile_options(${target} PRIVATE -fno-sanitize=all)
+      target_compile_options(${target} PRIVATE -fno-sanitize=${sanitizer})
     endforeach()
   endif()
 endfunction()
@@ -260,7 +251,6 @@ function(ringtrue_program name folder)
   ringtrue_unity(${name})
   if(RINGTRUE_STATIC)
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/packaging/static/libc.cc)
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/packaging/static/libc.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/lib)
   target_compile_definitions(${name} PRIVATE RINGTRUE_VERSION="${PROJECT_VERSION}")
