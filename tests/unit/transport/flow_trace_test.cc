@@ -42,17 +42,22 @@ TEST(FlowLabel, IsOneOfADirectionAndNeverNone) {
 
 class FlowTraces : public testing::TestWithParam<std::string> {
  protected:
-  // A port of the address at which nobody listens any more.
+  // A port of the address at which nobody listens: its socket takes nothing but what port 1 sends, and while it
+  // is open nobody else is given the port.
   int closed_port() {
     const bool v4 = GetParam().find(':') == std::string::npos;
-    SocketAddress at = *resolve(GetParam(), 0, SOCK_DGRAM, v4 ? AF_INET : AF_INET6);
-    const OwnedFd fd(::socket(at.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const int family = v4 ? AF_INET : AF_INET6;
+    SocketAddress at = *resolve(GetParam(), 0, SOCK_DGRAM, family);
+    const SocketAddress only = *resolve(GetParam(), 1, SOCK_DGRAM, family);
+    const OwnedFd& fd = held_.emplace_back(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&at.storage), at.size), 0);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&only.storage), only.size), 0);
     at.size = sizeof at.storage;
     ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&at.storage), &at.size);
     return at.port();
   }
   const IpBytes gid_ = *parse_ip(GetParam());
+  std::vector<OwnedFd> held_;
   std::unique_ptr<Loop> loop_ = *Loop::make();
 };
 
