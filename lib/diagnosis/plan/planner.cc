@@ -208,6 +208,8 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
   // worth more time where another node looks slow for good, too.
   const auto is_steady = [](const Suspect& s) { return s.confirmed && !s.unsteady; };
   const bool steady = std::ranges::any_of(suspects, is_steady);
+  // A dead node has taken time that the others are in want of.
+  if (!seen_.dead.empty() && another_is_slow(inference)) return make_longer(1.25);
   if (steady)
     return n_ > few_nodes && (another_is_slow(inference) || other_side_is_slow(inference)) && make_longer();
   const auto may_tell = [&](const Suspect& s) {
@@ -246,8 +248,7 @@ bool Planner::other_side_is_slow(const Inference& inference) const {
   });
 }
 
-bool Planner::make_longer() {
-  constexpr double times = 2;
+bool Planner::make_longer(double times) {
   const double longer = std::min(times * options_.budget.value, options_.budget_at_most.value);
   if (longer <= options_.budget.value) return false;
   options_.budget = Seconds(longer);

@@ -181,7 +181,7 @@ class Planner {
   // times, of which so many are expected of chance.
   bool takes_longer(const Inference& inference,
                     double chance_of_leaves = std::numeric_limits<double>::infinity());
-  bool make_longer();  // false: it is as long as it may be
+  bool make_longer(double times = 2);  // false: it is as long as it may be
   // Beside those that are proven.
   bool another_is_slow(const Inference& inference) const;
   bool other_side_is_slow(const Inference& inference) const;

@@ -84,6 +84,24 @@ TEST(DeadNode, AtAnyRunBesideASlowNode) {
   }
 }
 
+// What is slow for good is named although the dead one took the time for it.
+TEST(DeadNode, TakesNoTimeFromASlowNode) {
+  Wires slow(8);
+  slow.sends[1] *= 0.5;
+  const Diagnosis whole = Wires(slow).check();
+  const auto confirms = std::count_if(whole.runs.begin(), whole.runs.end(),
+                                      [](const auto& run) { return run.stage == Stage::confirm; });
+  ASSERT_GT(confirms, 0);
+  const int at = int(whole.runs.size() - std::size_t(confirms)) + 1;
+  Wires wires = slow;
+  wires.dies_at[7] = at;
+  Options options = wires.options();
+  options.budget = whole.cost.seconds;  // nothing is left after the 4 s
+  options.budget_at_most = usual_budget_at_most;
+  const Diagnosis d = run_check(wires, options);
+  EXPECT_EQ(kinds_of(d), (Names{"dead-node node7", "slow-sender node1"})) << explain(d);
+}
+
 TEST(DeadNode, ThatWasSlowIsDeadAndNothingElse) {
   Wires slow(8);
   slow.sends[3] *= 0.3;
