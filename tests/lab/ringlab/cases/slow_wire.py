@@ -23,8 +23,8 @@ def check(lab, rated, *extra, timeout=60):
     return outcome
 
 
-def expect_named(outcome, wanted):
-    """wanted: (type, node[, peer]) for each fault. All of them found, nothing else, and in time."""
+def expect_named(outcome, wanted, within=20):
+    """wanted: (type, node[, peer]) for each fault. All of them found, nothing else, and within so many seconds."""
     found = blamed(outcome.data)
     for fault in wanted:
         expect(any(got[:len(fault)] == fault for got in found), f"{fault} is not among {found}", outcome)
@@ -33,7 +33,7 @@ def expect_named(outcome, wanted):
                outcome)
     expect(outcome.data["verdict"] == "faulty", f"verdict {outcome.data['verdict']}", outcome)
     expect(outcome.code == 2, f"exit {outcome.code}, not 2", outcome)
-    expect(outcome.seconds < 20, f"took {outcome.seconds:.1f} s, not under 20", outcome)
+    expect(outcome.seconds < within, f"took {outcome.seconds:.1f} s, not under {within}", outcome)
 
 
 def slow_side(node, side, percent, rated, busy=False):
@@ -67,7 +67,8 @@ def two_faults(first, second, rated):
         for node, side, percent in (first, second):
             lab.network.degrade(node, RATE * percent / 100, side)
             wanted.append(({"egress": "sender", "ingress": "receiver"}[side], f"node{node}"))
-        expect_named(check(lab, rated), wanted)
+        # The budget of 16 s is doubled where one is proven and another node looks slow, too.
+        expect_named(check(lab, rated), wanted, within=40)
 
     return run
 
