@@ -42,8 +42,8 @@ TEST(FlowLabel, IsOneOfADirectionAndNeverNone) {
 
 class FlowTraces : public testing::TestWithParam<std::string> {
  protected:
-  // A port of the address at which nobody listens: its socket takes nothing but what port 1 sends, and while it
-  // is open nobody else is given the port.
+  // A port of the address at which nobody listens: its socket takes nothing but what port 1 sends, and while
+  // it is open nobody else is given the port.
   int closed_port() {
     const bool v4 = GetParam().find(':') == std::string::npos;
     const int family = v4 ? AF_INET : AF_INET6;
