@@ -61,8 +61,8 @@ def dead(moment, blow, where):
     return run
 
 
-QUICK = {("before", "daemon-killed", "alone"), ("confirm", "link-down", "beside-slow"),
-         ("pairs", "worker-stopped", "beside-slow")}
+QUICK = {("before", "daemon-killed", "alone"), ("pairs", "link-down", "beside-slow"),
+         ("confirm", "worker-stopped", "beside-slow")}
 
 for _where, _moments in MOMENTS.items():
     for _moment in _moments:
