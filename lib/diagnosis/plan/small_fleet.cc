@@ -195,7 +195,7 @@ Planner::Task Planner::confirm() {
     if (gross_ && !very.empty()) pair.reset();  // the very slow first
     // Of many nodes one at a time, in turn with what repeats all of them.
     if (after_one_way() && !(very.empty() && fine.empty()) && many_both_ways(inference)) pair.reset();
-    double share = 0.04;
+    double share = 0.025;
     int doublings = 0;
     if (const auto low = low_paths(inference);
         !pair && nothing_else && !low.empty() && few_rounds_ < max_few_rounds) {
