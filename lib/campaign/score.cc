@@ -76,6 +76,15 @@ bool is_of_hosts(const Outcome& o) {
   return o.drawn.kind->host && (o.drawn.severity == 0 || severity >= std::max(least, 2 * o.drawn.spread));
 }
 
+// Of leaves that can be compared with others: of two nobody knows what their trunks are to carry.
+bool is_of_leaves(const Outcome& o) {
+  constexpr double least = 0.1;
+  constexpr int fewest = 3;
+  const sim::Fabric& fabric = o.drawn.world.fabric;
+  return o.drawn.kind->name == "slow-leaf" && o.drawn.severity >= std::max(least, 2 * o.drawn.spread) &&
+         fabric.leaf > 0 && fabric.nodes > (fewest - 1) * fabric.leaf;
+}
+
 struct NodeRange {
   std::string_view name;
   int low, high;
@@ -140,6 +149,7 @@ diagnosis::Score score(const std::vector<Outcome>& outcomes) {
   out.healthy = of_group("healthy", Kind::Group::healthy);
   out.single = of_group("single faults", Kind::Group::place);
   out.hosts = group_of(outcomes, "... of nodes and NICs, 10 % and more", is_of_hosts);
+  out.leaves = group_of(outcomes, "... of leaves of three and more, 10 % and more", is_of_leaves);
   out.pairs = of_group("faults of single pairs", Kind::Group::pair);
   out.covered = group_of(outcomes, "... that were measured",
                          [](const Outcome& o) { return is_of(o, Kind::Group::pair) && o.score.covered; });

@@ -79,6 +79,7 @@ struct Score {
   ScoreGroup healthy;
   ScoreGroup single;                 // one fault that every pair of its place shows
   ScoreGroup hosts;                  // ... of a node or NIC, of 10 % and twice what healthy ports differ by
+  ScoreGroup leaves;                 // ... of a leaf, of as much, where there are three and more
   ScoreGroup pairs;                  // one fault of single pairs
   ScoreGroup covered;                // ... of which the check measured one
   double coverage = 0;               // of all ordered pairs, that those checks declare: the mean

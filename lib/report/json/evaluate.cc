@@ -77,6 +77,7 @@ std::string json(const ops::EvaluateDocument& document) {
   out["healthy"] = group_value(s.healthy);
   out["single"] = group_value(s.single);
   out["hosts"] = group_value(s.hosts);
+  out["leaves"] = group_value(s.leaves);
   out["two"] = group_value(s.two);
   out["three"] = group_value(s.three);
   out["pair_specific"] = group_value(s.pairs);

@@ -35,7 +35,7 @@ struct Section {
 };
 
 std::vector<Section> sections(const diagnosis::Score& s) {
-  std::vector<ScoreGroup> all = {s.single, s.hosts, s.two, s.three, s.pairs, s.covered, s.healthy};
+  std::vector<ScoreGroup> all = {s.single, s.hosts, s.leaves, s.two, s.three, s.pairs, s.covered, s.healthy};
   std::erase_if(all, [](const ScoreGroup& group) { return group.cases == 0; });
   std::vector<Section> out = {
       {"faults", all}, {"kind", s.by_kind}, {"nodes", s.by_nodes}, {"severity", s.by_severity}};

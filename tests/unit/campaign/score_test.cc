@@ -296,6 +296,23 @@ TEST(Score, OfHostsIsOfWhatAPartnerCanSee) {
   EXPECT_EQ(hosts(0.6, 1, 0.5), 1);
 }
 
+TEST(Score, OfLeavesIsOfThoseThatCanBeCompared) {
+  const auto leaves = [](const char* kind, double severity, int nodes, int leaf) {
+    Outcome out;
+    out.drawn.kind = *find_kind(kind);
+    out.drawn.severity = severity;
+    out.drawn.world.fabric.nodes = nodes, out.drawn.world.fabric.leaf = leaf;
+    out.score.faults = 1;
+    return score({out}).leaves.cases;
+  };
+  EXPECT_EQ(leaves("slow-leaf", 0.11, 12, 4), 1);
+  EXPECT_EQ(leaves("slow-leaf", 0.09, 12, 4), 0);
+  EXPECT_EQ(leaves("slow-leaf", 0.5, 9, 4), 1);
+  EXPECT_EQ(leaves("slow-leaf", 0.5, 8, 4), 0);
+  EXPECT_EQ(leaves("slow-trunk", 0.5, 12, 4), 0);
+  EXPECT_EQ(leaves("slow-nic", 0.5, 12, 4), 0);
+}
+
 TEST(Score, OfASmallCampaignIsGood) {
   Campaign campaign;
   campaign.cases = 300;
