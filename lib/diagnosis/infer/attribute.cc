@@ -17,7 +17,8 @@ constexpr std::size_t min_sides = 6;  // to say what is usual on a rail
 constexpr double chance = 1e-4;       // of a part that is suspected, and looked at after each round
 // Where links are hashed, hops meet: of so many more pairs that many are taken to be slow.
 constexpr double usually_slow = 1, usually_of = 4;
-constexpr double badly_known = 0.5;       // of what few sides show, the middle: by this over their number
+constexpr double badly_known = 0.5;  // of what few sides show, the middle: by this over their number
+constexpr std::size_t many_readings = 8;
 constexpr std::size_t of_two_leaves = 6;  // pairs: nothing else tells what is usual between them
 
 // Of how many other pairs are slow, what the share may well be: a standard deviation above what was seen, as
@@ -28,7 +29,7 @@ double usual_share(double slow, double all) {
 }
 
 // Of the readings of all pairs of a part: repeated, from several places, and nearer together than what is
-// missing.
+// missing; of many, but for the fastest quarter, which may have been taken as it began.
 bool proven(const FabricPart& part, double reference) {
   std::set<int> runs, repeats;
   for (const Reading& r : part.readings) {
@@ -37,7 +38,8 @@ bool proven(const FabricPart& part, double reference) {
   }
   if (part.pairs.size() < 2 || part.readings.size() < 3 || runs.size() < 3 || repeats.size() < 2)
     return false;
-  const double best = part.readings.front().rate, middle = part.readings[part.readings.size() / 2].rate;
+  const std::size_t n = part.readings.size();
+  const double best = part.readings[n >= many_readings ? n / 4 : 0].rate, middle = part.readings[n / 2].rate;
   return 1 - middle / best + 0.02 <= 1 - best / reference;
 }
 
@@ -203,7 +205,7 @@ std::vector<Parts::Crossing> Parts::crossings(const Structure& structure) const 
         list, [&](const Reading& r) { return r.rate < slow_share * inference_.reference.rate; });
     const double share = list.empty() ? slow : double(low) / double(list.size());
     out.push_back({x, y, from, to, slow, share, some && rails.size() == 1 ? rails[0] : -1,
-                   some && rails.size() > 1, *best, *best * level, !slow && level < fastest,
+                   some && rails.size() > 1, *best, *best * level, level, !slow && level < fastest,
                    !counting.empty()});
   });
   return out;
@@ -225,13 +227,16 @@ void Parts::fold(std::vector<Crossing> all, const Structure& structure) {
     }
     if (most == 0) break;
     add(all, best, leaves);
-    slow_for_good.insert(best.leaf);
+    if (fabric_.back().confirmed) slow_for_good.insert(best.leaf);
     std::erase_if(all, [&](const Crossing& c) { return best.hold(c) && c.slow; });
   }
   if (fabric_.size() > 1 || often_slow(all, leaves))
     for (FabricPart& part : fabric_) part.confirmed &= !may_be_others(part, true);
-  for (const Ends& ends : add_at_times(structure, leaves, slow_for_good))
+  for (const Ends& ends : add_at_times(structure, leaves, slow_for_good)) {
     std::erase_if(all, [&](const Crossing& c) { return ends.hold(c) && c.slow; });
+    // What is too little to name it as slow for good says no more than this.
+    std::erase_if(fabric_, [&](const FabricPart& part) { return part.leaf == ends.leaf && !part.confirmed; });
+  }
   fold_confirmed(std::move(all), int(leaves.size()));
 }
 
@@ -270,9 +275,15 @@ std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, 
 
 void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves) {
   FabricPart part;
+  const auto its = [&](const Crossing& c) { return ends.hold(c) && !c.older && c.counts; };
+  // What an older node lacks of its own rate is another share than what the others lack of theirs.
+  double level = 0;
+  for (const Crossing& c : all)
+    if (its(c)) level = std::max(level, c.level);
   for (const Crossing& c : all) {
-    if (!ends.hold(c) || c.older || !c.counts) continue;
+    if (!its(c)) continue;
     part.pairs.emplace_back(c.source, c.destination);
+    if (c.level < level) continue;
     const auto list = readings_.counting(c.source, c.destination);
     part.readings.insert(part.readings.end(), list.begin(), list.end());
   }
@@ -284,6 +295,7 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
 }
 
 void Parts::name(FabricPart& part, const Ends& ends, const std::set<int>& leaves) const {
+  part.leaf = ends.leaf;
   if (leaves.size() == 2) {  // which of the two it is, nobody can tell
     part.device = fmt::format("between leaf {} and leaf {}", *leaves.begin(), *leaves.rbegin());
   } else {

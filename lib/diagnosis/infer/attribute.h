@@ -34,6 +34,7 @@ struct FabricPart {
   bool confirmed = false;
   std::vector<int> members{};             // nodes, where `device` is what they share, which nobody told
   std::optional<LeafAtTimes> at_times{};  // it is slow now and then, and `readings` are the low ones
+  int leaf = -1;                          // whose links they are; -1: of none or several
 
   // What they would be else, bytes per second.
   double usual(const Inference& inference) const {
@@ -76,6 +77,7 @@ class Parts {
     bool scattered = false;                             // several rails are slow, but not all
     double best = 0;                                    // bytes per second
     double carried = 0;                                 // the same as it was measured
+    double level = 1;                                   // of the older end's generation
     bool older = false;  // an end is of a slower generation, and as good as that
     bool counts = true;  // else it shared links, or was beside others' traffic, and accuses nobody
   };

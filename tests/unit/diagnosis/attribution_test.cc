@@ -66,6 +66,27 @@ TEST(Leaf, WithOneDirectionSlowIsItsUplinksOrDownlinks) {
   EXPECT_EQ(named(down.check()), Names{"slow-trunk downlinks of leaf 3"});
 }
 
+// What an older node crosses it with is another share of its own rate.
+TEST(Leaf, IsNamedBesideOlderNodes) {
+  const auto older = [](int node) { return node % 5 == 0; };
+  Fleet fleet(32, 8);
+  for (int node = 0; node < 32; ++node)
+    fleet.hangs.port_rates.push_back((older(node) ? 0.5 : 1) * Fleet::rail_rate);
+  fleet.sends = fleet.receives = [&](int node, int) { return older(node) ? 0.5 : 1.0; };
+  fleet.ways = [](int x, int y, int) { return x / 8 == 3 || y / 8 == 3 ? 0.3 : 1.0; };
+  EXPECT_EQ(named(fleet.check()), Names{"slow-leaf leaf 3"});
+}
+
+// The first of its readings were taken as it became slow.
+TEST(Leaf, IsNamedWhereItWasLessSlowAtFirst) {
+  Fleet fleet(64, 8);
+  fleet.ways = [&](int x, int y, int) {
+    if (x / 8 != 3 && y / 8 != 3) return 1.0;
+    return fleet.asked.size() < 4 ? 0.85 : 0.4;
+  };
+  EXPECT_EQ(named(fleet.check()), Names{"slow-leaf leaf 3"});
+}
+
 TEST(Leaf, OfTwoNobodyKnowsWhich) {
   Fleet fleet(32, 16);
   fleet.ways = [](int, int, int) { return 0.5; };
