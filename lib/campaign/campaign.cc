@@ -17,8 +17,9 @@ diagnosis::Options options_of(const Case& c, const SimMeasurer& measurer) {
   return options;
 }
 
-Checked check(const Case& c) {
+Checked check(const Case& c, const std::function<bool()>& stopped) {
   SimMeasurer measurer(c.world);
+  measurer.stop_when(stopped);
   diagnosis::Diagnosis diagnosis = diagnosis::run_check(measurer, options_of(c, measurer));
   return {std::move(diagnosis), measurer.runs_with_faults() > 0};
 }
@@ -43,13 +44,14 @@ Outcome outcome_of(Case c, const Checked& checked) {
 std::vector<Outcome> play(const Campaign& campaign) {
   std::vector<std::optional<Outcome>> outcomes(std::size_t(std::max(campaign.cases, 0)));
   std::atomic<int> next = 0, done = 0;
-  std::atomic<bool> ended = false;
+  const auto stopped = [&] { return campaign.stopped && campaign.stopped(); };
   const auto work = [&] {
-    for (int k = next++; k < campaign.cases && !ended; k = next++) {
+    for (int k = next++; k < campaign.cases && !stopped(); k = next++) {
       Case c = draw_case(campaign.seed, std::uint64_t(k), campaign.limits);
-      const Checked checked = check(c);
+      const Checked checked = check(c, stopped);
+      if (stopped()) return;
       outcomes[std::size_t(k)] = outcome_of(std::move(c), checked);
-      if (campaign.on_progress && !campaign.on_progress(++done)) ended = true;
+      if (campaign.on_progress) campaign.on_progress(++done);
     }
   };
   const int cores = int(std::max(1u, std::thread::hardware_concurrency()));

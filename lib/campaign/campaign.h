@@ -17,8 +17,11 @@ struct Campaign {
   int cases = 1000;
   Limits limits;
   int threads = 0;  // 0: as many as there are cores; the outcomes do not depend on it
-  // With how many cases are done, from any thread. False ends the campaign early.
-  std::function<bool(int done)> on_progress;
+  // With how many cases are done, from any thread.
+  std::function<void(int done)> on_progress;
+  // Asked from any thread, also within a case: true ends the campaign early, without those that are under
+  // way.
+  std::function<bool()> stopped;
 };
 
 struct Outcome {
@@ -36,8 +39,8 @@ struct Checked {
 
 // How a case is checked: in the measurer's time, which outlives them.
 diagnosis::Options options_of(const Case& c, const SimMeasurer& measurer);
-// Checks one case.
-Checked check(const Case& c);
+// Checks one case; `stopped` cuts it short.
+Checked check(const Case& c, const std::function<bool()>& stopped = {});
 // Faults that were away throughout count as none.
 diagnosis::CaseScore score_of(const Case& c, const Checked& checked);
 Outcome outcome_of(Case c, const Checked& checked);

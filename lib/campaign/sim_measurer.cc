@@ -101,6 +101,7 @@ diagnosis::Observation SimMeasurer::play(const diagnosis::Experiment& experiment
 }
 
 Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment& experiment) {
+  if (stopped_ && stopped_()) return fail(Cause::cancelled, "interrupted");
   const std::size_t n = experiment.order.size();
   const bool naive = experiment.algorithm == collective::AlgorithmId::naive && n == 2,
              ring = experiment.algorithm == collective::AlgorithmId::ring;

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/keys.h"
 #include "campaign/flows.h"
@@ -54,8 +56,11 @@ class SimMeasurer final : public diagnosis::Measurer {
   std::string name(int node) const override { return "node" + std::to_string(node); }
   diagnosis::Structure structure() const override;
   // A run of ring, pairwise, or naive over two nodes; each draws anew what is drawn. Errors: unreachable,
-  // with the node's name as `where`, for a node that is dead; bad_input for others.
+  // with the node's name as `where`, for a node that is dead; cancelled once `stopped` says so; bad_input for
+  // others.
   Result<diagnosis::Observation> measure(const diagnosis::Experiment& experiment) override;
+
+  void stop_when(std::function<bool()> stopped) { stopped_ = std::move(stopped); }
 
   // In how many of the runs so far the faults were there.
   int runs_with_faults() const { return runs_with_faults_; }
@@ -70,6 +75,7 @@ class SimMeasurer final : public diagnosis::Measurer {
                               std::uint64_t seed, std::uint64_t others) const;
 
   World world_;
+  std::function<bool()> stopped_;
   Seconds now_;
   std::uint64_t runs_ = 0;
   int runs_with_faults_ = 0;

@@ -32,8 +32,8 @@ std::string command_of(const campaign::Campaign& c, int cases) {
 EvaluateDocument evaluate(campaign::Campaign campaign, const Control& control) {
   campaign.on_progress = [&](int done) {
     control.tell(progress::Part{"case", std::size_t(done), std::size_t(campaign.cases)});
-    return !control.stopped();
   };
+  campaign.stopped = [&] { return control.stopped(); };
   const Stop::Handler handler(control.stop(), [] {});
   const auto outcomes = campaign::play(campaign);
   const campaign::Limits& limits = campaign.limits;

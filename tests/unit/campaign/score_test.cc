@@ -313,6 +313,25 @@ TEST(Score, OfLeavesIsOfThoseThatCanBeCompared) {
   EXPECT_EQ(leaves("slow-nic", 0.5, 12, 4), 0);
 }
 
+// What was under way does not count.
+TEST(Campaign, IsStoppedWithinACase) {
+  Campaign campaign;
+  campaign.cases = 8;
+  campaign.threads = 1;
+  campaign.limits.max_nodes = 8;
+  const auto whole = play(campaign);
+  int asked = 0;
+  campaign.stopped = [&] { return ++asked > 40; };
+  const auto some = play(campaign);
+  EXPECT_GT(some.size(), 0u);
+  EXPECT_LT(some.size(), whole.size());
+  EXPECT_LE(asked, 45) << "it went on measuring";
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    EXPECT_EQ(some[i].verdict, whole[i].verdict);
+    EXPECT_EQ(some[i].cost.runs, whole[i].cost.runs);
+  }
+}
+
 TEST(Score, OfASmallCampaignIsGood) {
   Campaign campaign;
   campaign.cases = 300;

@@ -64,6 +64,17 @@ TEST(SimMeasurer, NamesANodeThatIsDeadWhereARunNeedsIt) {
   EXPECT_TRUE(measurer.measure(rest));
 }
 
+TEST(SimMeasurer, MeasuresNoMoreOnceItIsStopped) {
+  SimMeasurer measurer(world_of(4));
+  bool stopped = false;
+  measurer.stop_when([&] { return stopped; });
+  EXPECT_TRUE(measurer.measure(over_all(AlgorithmId::pairwise, 4)));
+  stopped = true;
+  const auto seen = measurer.measure(over_all(AlgorithmId::pairwise, 4));
+  ASSERT_FALSE(seen);
+  EXPECT_EQ(seen.error().cause, Cause::cancelled);
+}
+
 TEST(SimMeasurer, DrawsAnewInEveryRunAndTheSameFromTheSameSeed) {
   World world = world_of(8);
   world.noise = {0.05, 0.05};
