@@ -205,8 +205,7 @@ std::vector<Parts::Crossing> Parts::crossings(const Structure& structure) const 
         list, [&](const Reading& r) { return r.rate < slow_share * inference_.reference.rate; });
     const double share = list.empty() ? slow : double(low) / double(list.size());
     out.push_back({x, y, from, to, slow, share, some && rails.size() == 1 ? rails[0] : -1,
-                   some && rails.size() > 1, *best, *best * level, level, !slow && level < fastest,
-                   !counting.empty()});
+                   some && rails.size() > 1, *best, level, !slow && level < fastest, !counting.empty()});
   });
   return out;
 }
@@ -248,10 +247,10 @@ std::size_t Parts::explains(const std::vector<Crossing>& all, const Ends& ends, 
   int rail = -2;
   double most = 0, best = 0;  // of the slow ones
   for (const Crossing& c : all)
-    if (c.slow && c.counts && ends.hold(c)) most = std::max(most, c.carried), best = std::max(best, c.best);
+    if (c.slow && c.counts && ends.hold(c)) most = std::max(most, c.carried()), best = std::max(best, c.best);
   for (const Crossing& c : all) {
     // What an older node carries may cross what is slow all the same.
-    if (c.older && (c.carried <= most || !ends.hold(c))) continue;
+    if (c.older && (c.carried() <= most || !ends.hold(c))) continue;
     if (!ends.hold(c)) {
       ++others, slow_others += c.low;
       continue;

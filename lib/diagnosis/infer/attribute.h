@@ -75,11 +75,11 @@ class Parts {
     double low = 0;                                     // share of its readings that are, 0..1
     int rail = -1;                                      // the only slow one; -1: all, or nobody knows
     bool scattered = false;                             // several rails are slow, but not all
-    double best = 0;                                    // bytes per second
-    double carried = 0;                                 // the same as it was measured
+    double best = 0;                                    // bytes per second, of the fastest generation
     double level = 1;                                   // of the older end's generation
     bool older = false;  // an end is of a slower generation, and as good as that
     bool counts = true;  // else it shared links, or was beside others' traffic, and accuses nobody
+    double carried() const { return best * level; }  // the best as it was measured
   };
   // What of a leaf is slow.
   struct Ends {
