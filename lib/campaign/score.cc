@@ -69,20 +69,22 @@ double visible_severity(const Case& c) {
   return 1 - std::min(own * (1 - c.severity), partner) / std::min(own, partner);
 }
 
-// Of nodes and NICs, what is no matter of how far healthy ports differ: twice their standard deviation.
-bool is_of_hosts(const Outcome& o) {
+// What is no matter of how far healthy ports differ: twice their standard deviation.
+bool stands_out(const Case& c, double severity) {
   constexpr double least = 0.1;
-  const double severity = visible_severity(o.drawn);
-  return o.drawn.kind->host && (o.drawn.severity == 0 || severity >= std::max(least, 2 * o.drawn.spread));
+  return severity >= std::max(least, 2 * c.spread);
+}
+
+bool is_of_hosts(const Outcome& o) {
+  return o.drawn.kind->host && (o.drawn.severity == 0 || stands_out(o.drawn, visible_severity(o.drawn)));
 }
 
 // Of leaves that can be compared with others: of two nobody knows what their trunks are to carry.
 bool is_of_leaves(const Outcome& o) {
-  constexpr double least = 0.1;
   constexpr int fewest = 3;
   const sim::Fabric& fabric = o.drawn.world.fabric;
-  return o.drawn.kind->name == "slow-leaf" && o.drawn.severity >= std::max(least, 2 * o.drawn.spread) &&
-         fabric.leaf > 0 && fabric.nodes > (fewest - 1) * fabric.leaf;
+  return o.drawn.kind->name == "slow-leaf" && stands_out(o.drawn, o.drawn.severity) && fabric.leaf > 0 &&
+         fabric.nodes > (fewest - 1) * fabric.leaf;
 }
 
 struct NodeRange {
