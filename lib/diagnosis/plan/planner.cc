@@ -196,6 +196,8 @@ void Planner::fit_budget() {
 
 bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) {
   constexpr double worth_longer = 1, worth_longer_of_more = 0.01;  // such sides expected of chance
+  // It has taken time that the others are in want of; more would be beyond 20 s for the whole command.
+  constexpr double as_long_with_a_dead_node = 1.25;
   const auto& suspects = inference.suspects;
   const bool proven = !seen_.dead.empty() || std::ranges::any_of(suspects, &Suspect::confirmed);
   // Once something is proven, only what may be more of the same.
@@ -208,8 +210,7 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
   // worth more time where another node looks slow for good, too.
   const auto is_steady = [](const Suspect& s) { return s.confirmed && !s.unsteady; };
   const bool steady = std::ranges::any_of(suspects, is_steady);
-  // A dead node has taken time that the others are in want of.
-  if (!seen_.dead.empty() && another_is_slow(inference)) return make_longer(1.25);
+  if (!seen_.dead.empty() && another_is_slow(inference)) return make_longer(as_long_with_a_dead_node);
   if (steady)
     return n_ > few_nodes && (another_is_slow(inference) || other_side_is_slow(inference)) && make_longer();
   const auto may_tell = [&](const Suspect& s) {
