@@ -19,7 +19,7 @@ PAUSE = 3          # seconds before the phase
 GRACE = 5          # seconds after a deadline
 PHASE_DEADLINE = 5
 RUN_DEADLINE = 8
-CHECK_LIMIT = 20   # seconds of a check that loses a node: it goes on with the others to their verdict
+WITHIN = 20        # seconds, of a check that loses a node: it goes on with the others to their verdict
 
 
 class Watched:
@@ -147,7 +147,7 @@ def struck(command, phase, blow):
         watched.wait_for_pause()
         blow.strike(lab)
         hit = time.monotonic()
-        limit = CHECK_LIMIT
+        limit = WITHIN
         if command == "run":
             limit = PAUSE + (RUN_DEADLINE if phase == "run" else PHASE_DEADLINE) + GRACE
         try:

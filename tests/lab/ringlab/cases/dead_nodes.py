@@ -7,13 +7,12 @@ is told by tests of two nodes. `all` has them one by one, `quick` some.
 import time
 
 from . import expect, register
-from .broken_peers import (DaemonKilled, DaemonStopped, DaemonUpgraded, LinkDown, VICTIM, Watched, Worker, WorkerKilled, WorkerStopped,
-                           settled)
+from .broken_peers import (DaemonKilled, DaemonStopped, DaemonUpgraded, LinkDown, VICTIM, WITHIN, Watched, Worker, WorkerKilled,
+                           WorkerStopped, settled)
 from .slow_wire import RATE, SERIOUS
 
 SLOW = "node2"       # sends at half its rate, where a slow node is beside the dead one
 PAUSE = 0.3          # seconds before a stage, so that the blow falls into its first experiment
-WITHIN = 20          # seconds, the whole command
 # The last stage of a healthy fleet is that of the pairs: nothing is left to confirm.
 MOMENTS = {"alone": ("before", "probe", "ring", "pairs"), "beside-slow": ("before", "probe", "pairs", "confirm"),
            "beside-slow-both": ("one-way",)}
