@@ -49,15 +49,18 @@ struct Sample {
 };
 
 // The chance of each number of low ones here. How common they are is known from as many as there are
-// elsewhere only: of few, it may be far more (the beta-binomial distribution).
+// elsewhere only: of few, it may be far more (the beta-binomial distribution, from the ratio of each to the
+// one before it; a long double holds those of thousands).
 std::vector<double> distribution_of(const Sample& s) {
-  if (s.here == 0) return {1};
   const double a = s.low, b = s.all - s.low;
-  const auto beta = [](double x, double y) { return std::lgamma(x) + std::lgamma(y) - std::lgamma(x + y); };
+  std::vector<long double> times_the_first = {1};
+  long double sum = 1;
+  for (int k = 0; k < s.here; ++k) {
+    const double ratio = (s.here - k) * (k + a) / ((k + 1) * (s.here - k - 1 + b));
+    sum += times_the_first.emplace_back(times_the_first.back() * ratio);
+  }
   std::vector<double> out;
-  for (int k = 0; k <= s.here; ++k)
-    out.push_back(std::exp(-std::log(s.here + 1.0) - beta(s.here - k + 1.0, k + 1.0) +
-                           beta(k + a, s.here - k + b) - beta(a, b)));
+  for (const long double p : times_the_first) out.push_back(double(p / sum));
   return out;
 }
 

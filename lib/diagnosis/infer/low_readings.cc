@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
+#include <utility>
 
 #include "diagnosis/infer/generations.h"
 #include "diagnosis/infer/significance.h"
@@ -44,6 +44,21 @@ double tail_of_what_ended(const LowReadings::Outcomes& outcomes) {
     chance *= outcomes.chances[std::size_t(i)];
   return chance;
 }
+
+// What is counted by partner. A side has few of them: a list is faster than a tree.
+template <class Count>
+class ByPartner {
+ public:
+  Count& operator[](int partner) {
+    const auto at = std::ranges::find(list_, partner, &std::pair<int, Count>::first);
+    return at != list_.end() ? at->second : list_.emplace_back(partner, Count{}).second;
+  }
+  auto begin() { return list_.begin(); }
+  auto end() { return list_.end(); }
+
+ private:
+  std::vector<std::pair<int, Count>> list_;
+};
 
 }  // namespace
 
@@ -145,7 +160,7 @@ void LowReadings::count_again(Base& base, std::size_t s, std::size_t end, int si
     int all = 0;
     std::array<int, depths.size()> low{};
   };
-  std::map<int, Count> by_partner;
+  ByPartner<Count> by_partner;
   for (const std::size_t i : of_[s]) {
     const Item& item = items_[i];
     if (!item.tells(end)) continue;
@@ -182,7 +197,7 @@ bool LowReadings::is_one_path(std::size_t s, std::size_t depth) const {
   };
   const std::size_t end = s % 2;
   const Base base = base_without(s);
-  std::map<int, Count> by_partner;
+  ByPartner<Count> by_partner;
   Count sum;
   for (const std::size_t i : of_[s]) {
     const Item& item = items_[i];
@@ -215,6 +230,11 @@ LowReadings::Tail LowReadings::tail_of_side(std::size_t s) const {
   if (look_back) backwards.assign(items.rbegin(), items.rend());
   Tail out;
   for (std::size_t d = 0; d < depths.size(); ++d) {
+    const auto is_low = [&](const Item* item) { return low(*item, end, d); };
+    if (std::ranges::none_of(items, is_low)) {  // nor at any depth beyond
+      if (out.chance == 1) out.depth = depths.size() - 1;
+      break;
+    }
     const Outcomes first = independent(items, end, d, base);
     double chance = first.tail();
     if (clear_) chance = std::min(chance, tail_of_what_ended(first));
@@ -248,13 +268,14 @@ LowReadings::Outcomes LowReadings::independent(const std::vector<const Item*>& i
   struct Count {
     int all = 0, low = 0;
   };
-  std::map<int, Count> by_partner;
+  ByPartner<Count> by_partner;
   for (const Item* item : items) by_partner[item->partner(end)].low += low(*item, end, depth);
   // With one it may be a path.
-  int lowest = -1;
-  for (const auto& [partner, count] : by_partner)
-    if (lowest < 0 || count.low > by_partner[lowest].low) lowest = partner;
-  for (auto& [partner, count] : by_partner) count = {};
+  int lowest = -1, most = -1;
+  for (auto& [partner, count] : by_partner) {
+    if (count.low > most || (count.low == most && partner < lowest)) lowest = partner, most = count.low;
+    count = {};
+  }
   for (const Item* item : items) {
     const int partner = item->partner(end);
     const bool may_share =
