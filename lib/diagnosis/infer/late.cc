@@ -26,6 +26,7 @@ double deviation(const std::vector<double>& values, double middle) {
 }  // namespace
 
 void Latencies::add(const Observation& observation, int run) {
+  note_filled(observation);
   const auto tells = [](const HopReading& hop) {
     return hop.latency && hop.latency->value > 0 && hop.source != hop.destination;
   };
@@ -40,6 +41,28 @@ void Latencies::add(const Observation& observation, int run) {
     seen.runs += seen.last != run;
     seen.last = run;
   }
+}
+
+void Latencies::note_filled(const Observation& observation) {
+  constexpr double most = 0.4;                      // of a port: data waits
+  constexpr std::uint64_t least_bytes = 128 << 10;  // probes of round trips say nothing of ports
+  std::map<int, bool> by_others;
+  for (const HopReading& hop : observation.hops) {
+    if (hop.bytes.value < least_bytes) continue;
+    const double rate = hop.rate().value_or(0);
+    for (const int node : {hop.source, hop.destination}) {
+      const auto at = observation.others.find(node);
+      const double others =
+          at == observation.others.end() ? 0 : std::max(at->second.sends, at->second.receives);
+      by_others[node] |= others > most * (rate + others);
+    }
+  }
+  for (const auto& [node, filled] : by_others) ++filled_[node].runs, filled_[node].by_others += filled;
+}
+
+bool Latencies::is_filled(int node) const {
+  const auto at = filled_.find(node);
+  return at != filled_.end() && at->second.by_others > 0 && 3 * at->second.by_others >= at->second.runs;
 }
 
 bool Latencies::in_whole_microseconds() const {
@@ -110,6 +133,7 @@ std::vector<Late> Latencies::late(const Structure& structure, int nodes) const {
   // Smallest round trips that a kernel tells, in microseconds, scatter by what the processors do.
   const bool over_tcp = (structure.routes && structure.routes->by_hop()) || in_whole_microseconds();
   const auto is_late = [&](const std::pair<int, int>& pair, const Seen& seen) {
+    if (is_filled(pair.first) || is_filled(pair.second)) return false;
     const double due = usual[across(pair)];
     const bool alike = known && !across(pair);
     return due > 0 && seen.least > (alike ? share : std::max(share, late_share_unknown)) * due &&

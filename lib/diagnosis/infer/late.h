@@ -4,9 +4,11 @@
 // below one leaf and pairs across leaves are held to their own kind; across, where ways may be longer by more
 // switches, as if nothing were known. A node is late when it is with everyone below its leaf, or, where
 // nobody else is there, across. Where nothing is known of how the nodes hang together, a longer way is no
-// fault: then only what takes three times as long, and 100 us more, counts.
+// fault: then only what takes three times as long, and 100 us more, counts. Who waits in a port that others
+// fill is not late.
 #pragma once
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -40,7 +42,15 @@ class Latencies {
     double least = 0;
     int runs = 0, last = -1;
   };
+  void note_filled(const Observation& observation);
+  // A node's ports are filled by others in a third of its experiments.
+  bool is_filled(int node) const;
+
   PairTable<Seen> pairs_;  // the lower node first
+  struct Filled {
+    int runs = 0, by_others = 0;
+  };
+  std::map<int, Filled> filled_;  // by node
 };
 
 }  // namespace ringtrue::diagnosis

@@ -120,9 +120,10 @@ LowReadings::LowReadings(const Readings& readings, const Inference& inference, c
       item.share[0] = r.carried_by(Direction::sends) / due;
       item.share[1] = r.carried_by(Direction::receives) / due;
       // A program that holds back what it receives is the receiver's.
-      item.counts[0] = !crosses && receives > 0 && !r.held_back && !r.is_beside(r.others_received) &&
+      const bool tells = !crosses && !r.waits_for_others();
+      item.counts[0] = tells && receives > 0 && !r.held_back && !r.is_beside(r.others_received) &&
                        fine(Direction::receives, y);
-      item.counts[1] = !crosses && sends > 0 && !r.is_beside(r.others_sent) && fine(Direction::sends, x);
+      item.counts[1] = tells && sends > 0 && !r.is_beside(r.others_sent) && fine(Direction::sends, x);
       if (slow_alike && may_queue(std::min(item.share[0], item.share[1]))) continue;
       item.kind = kind_of(r, structure);
       items_.push_back(item);

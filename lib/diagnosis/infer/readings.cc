@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/statistics.h"
 
@@ -36,6 +37,37 @@ class AtBest {
 double held_share(const HopReading& hop) {
   return hop.busy.value > 0 ? hop.receiver_limited.value / hop.busy.value : 0;
 }
+
+// What others' traffic and the experiment's own fill ports with.
+class FilledByOthers {
+ public:
+  explicit FilledByOthers(const Observation& observation) : others_(observation.others) {
+    if (others_.empty()) return;
+    for (const HopReading& hop : observation.hops) {
+      const double rate = hop.rate().value_or(0);
+      own_[hop.source].sends += rate, own_[hop.destination].receives += rate;
+    }
+  }
+  // Into the sender's port, or out of the receiver's: the more.
+  double behind(const HopReading& hop) const {
+    return std::max(filled(hop.source, &OthersTraffic::receives),
+                    filled(hop.destination, &OthersTraffic::sends));
+  }
+
+ private:
+  // 0 where others have no good part of it.
+  double filled(int node, double OthersTraffic::*way) const {
+    constexpr double good_part = 0.2;
+    const auto at = others_.find(node);
+    if (at == others_.end()) return 0;
+    const auto own = own_.find(node);
+    const double all = at->second.*way + (own == own_.end() ? 0 : own->second.*way);
+    return at->second.*way > good_part * all ? all : 0;
+  }
+
+  const std::map<int, OthersTraffic>& others_;
+  std::map<int, OthersTraffic> own_;
+};
 
 }  // namespace
 
@@ -87,7 +119,7 @@ Readings Readings::evened(const std::vector<double>& generations, std::vector<do
       for (Reading& r : cell.list) {
         r.others_sent = others_of(x, r.others_sent, r.rate);
         r.others_received = others_of(y, r.others_received, r.rate);
-        r.rate /= level;
+        r.rate /= level, r.behind_others /= level;
         for (double& rail : r.rails) rail /= level;
       }
     }
@@ -118,6 +150,7 @@ void Readings::add(const Observation& observation, int run, bool confirming, con
   std::vector<double> shares;
   for (const HopReading& hop : observation.hops) shares.push_back(held_share(hop));
   const double usual = lower_median(std::move(shares));
+  const FilledByOthers filled(observation);
   for (const HopReading& hop : observation.hops) {
     const auto rate = hop.rate();
     const bool known =
@@ -145,6 +178,7 @@ void Readings::add(const Observation& observation, int run, bool confirming, con
       reading.others_sent = at->second.sends;
     if (const auto at = observation.others.find(hop.destination); at != observation.others.end())
       reading.others_received = at->second.receives;
+    reading.behind_others = filled.behind(hop);
     for (const RailReading& rail : hop.rails) {
       if (rail.rail < 0 || rail.rail >= max_rails || !(rail.busy.value > 0)) continue;
       reading.rails.resize(std::max(reading.rails.size(), std::size_t(rail.rail) + 1));

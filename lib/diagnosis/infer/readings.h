@@ -41,18 +41,25 @@ struct Reading {
   std::vector<double> rails{};  // rates by rail; empty: the world does not tell them apart
   // Bytes per second that the sender's and the receiver's port carried for others meanwhile.
   double others_sent = 0, others_received = 0;
+  // Bytes per second that the hop's acknowledgements wait behind, into the sender's port or out of the
+  // receiver's, where a good part of it is others'; 0 elsewhere.
+  double behind_others = 0;
 
   // Whether it may confirm a suspect.
   bool counts() const { return !momentary && counts_if_longer(); }
   bool counts_if_longer() const {
-    return !held_back && !shared && !is_beside(others_sent) && !is_beside(others_received);
+    return !held_back && !shared && !waits_for_others() && !is_beside(others_sent) &&
+           !is_beside(others_received);
   }
   // Whether it may confirm that this end of it is slow: what the other end carries for others takes from
   // what this one can show, and what this end carries is its own.
   bool counts_for(Direction end) const {
-    return !held_back && !shared && !momentary &&
+    return !held_back && !shared && !momentary && !waits_for_others() &&
            !is_beside(end == Direction::sends ? others_received : others_sent);
   }
+  // A port that carries more the other way than the hop's own is full there: acknowledgements queue, which
+  // takes up to two thirds of the rate.
+  bool waits_for_others() const { return behind_others > rate && rate > 0.35 * behind_others; }
   // What that end's port carried, the hop and what is others'.
   double carried_by(Direction end) const {
     return rate + (end == Direction::sends ? others_sent : others_received);
