@@ -48,12 +48,16 @@ diagnosis::Structure SimMeasurer::structure() const {
   if (world_.told == Told::nothing) return out;
   if (f.leaf <= 0) {
     out.leaf.assign(std::size_t(f.nodes), 0);
+    if (world_.told != Told::routes) out.leaf_names = {"the switch"};
     return out;
   }
   if (world_.told == Told::fabric)
     out.spines = sim::spines_of(f) * f.cables, out.oversubscription = f.oversubscription;
   for (int node = 0; node < f.nodes; ++node) out.leaf.push_back(f.group_of(node));
-  if (world_.told == Told::routes) out.routes = routes_of(f, world_.stale, world_.seed);
+  if (world_.told == Told::routes)
+    out.routes = routes_of(f, world_.stale, world_.seed);
+  else
+    for (int leaf = 0; leaf <= out.leaf.back(); ++leaf) out.leaf_names.push_back(out.leaf_name(leaf));
   return out;
 }
 

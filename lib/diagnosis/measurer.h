@@ -103,6 +103,13 @@ struct Structure {
   std::vector<double> port_rates{};
   std::shared_ptr<const NodeRoutes> routes{};  // of these nodes; nullptr: unknown
 
+  // By the number of a leaf: what whoever told it calls it; empty: it has a number alone.
+  std::vector<std::string> leaf_names{};
+
+  std::string leaf_name(int number) const {
+    return number >= 0 && std::size_t(number) < leaf_names.size() ? leaf_names[std::size_t(number)]
+                                                                  : "leaf " + std::to_string(number);
+  }
   bool crosses(int a, int b) const { return !leaf.empty() && leaf[std::size_t(a)] != leaf[std::size_t(b)]; }
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
@@ -52,6 +53,8 @@ Result<Leaves> read_lines(std::string_view text) {
       if (auto done = add(leaves, *name, *nodes, number); !done) return tl::unexpected(done.error());
       continue;
     }
+    if (line.size() > 1 && line.back() == ':')
+      return bad(number, fmt::format("'{}' names no node", clean(line).substr(0, 40)));
     const auto colon = line.find(": ");
     if (colon == line.npos || colon == 0)
       return bad(number, fmt::format("'{}' names no leaf", clean(line).substr(0, 40)),
@@ -62,16 +65,41 @@ Result<Leaves> read_lines(std::string_view text) {
   return leaves;
 }
 
+// "leaf1"; "leaf1 and rail1"; "leaf1 and 7 other switches".
+std::string name_of(const std::set<std::string>& switches) {
+  const std::string& first = *switches.begin();
+  if (switches.size() == 1) return first;
+  return switches.size() == 2 ? fmt::format("{} and {}", first, *switches.rbegin())
+                              : fmt::format("{} and {} other switches", first, switches.size() - 1);
+}
+
+// All nodes have as many leaves, each a rail's: one that has more stands in a wrong line.
+Result<void> check_as_many(const Leaves& leaves) {
+  const auto fewer = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
+  const auto [least, most] = std::minmax_element(leaves.begin(), leaves.end(), fewer);
+  if (least == leaves.end() || least->second.size() == most->second.size()) return {};
+  return fail(Cause::bad_input,
+              fmt::format("{} is below {}, and {} below {}", clean(most->first), clean(name_of(most->second)),
+                          clean(least->first), clean(name_of(least->second))),
+              {}, "give every node one leaf, or one a rail");
+}
+
 // A host's description begins with its name: "node3 mlx5_0", "node3 HCA-1".
 Leaves leaves_of(const topology::Fabric& fabric) {
   std::unordered_map<std::string_view, std::string_view> hosts;
   for (const topology::FabricHost& host : fabric.hosts)
     if (!host.aggregation)
       hosts.emplace(host.guid, std::string_view(host.name).substr(0, host.name.find(' ')));
+  std::unordered_map<std::string_view, std::string_view> names;
+  for (const topology::FabricSwitch& each : fabric.switches) names[each.guid] = each.name;
+  // Two of them may have one name.
+  const auto name = [&](const std::string& guid) {
+    return names[guid].empty() ? guid : fmt::format("{} {}", names[guid], guid);
+  };
   Leaves leaves;
   for (const topology::FabricLink& link : fabric.links)
     if (const auto host = hosts.find(link.b.guid); host != hosts.end() && !host->second.empty())
-      leaves[std::string(host->second)].insert(link.a.guid);
+      leaves[std::string(host->second)].insert(name(link.a.guid));
   return leaves;
 }
 
@@ -81,21 +109,27 @@ Result<Leaves> read_leaves(std::string_view text) {
   if (auto readable = check_text(text); !readable) return tl::unexpected(readable.error());
   auto leaves = read_lines(text);
   // What is neither a list nor Slurm's may be a fabric's.
-  if (!leaves)
+  if (!leaves) {
     if (const auto fabric = read_ibnetdiscover(text)) leaves = leaves_of(*fabric);
+  } else if (auto as_many = check_as_many(*leaves); !as_many) {
+    return tl::unexpected(as_many.error());
+  }
   if (leaves && leaves->empty()) return fail(Cause::bad_input, "no node is named in it");
   return leaves;
 }
 
-Result<std::vector<int>> leaf_numbers(const Leaves& leaves, const std::vector<std::string>& nodes) {
+Result<LeafNumbers> leaf_numbers(const Leaves& leaves, const std::vector<std::string>& nodes) {
   std::map<std::set<std::string>, int> numbers;
-  std::vector<int> out;
+  LeafNumbers out;
   for (const std::string& node : nodes) {
     auto found = leaves.find(node);
     if (found == leaves.end()) found = leaves.find(std::string_view(node).substr(0, node.find('.')));
     if (found == leaves.end())
-      return fail(Cause::bad_input, "its leaf is not in the file", node, "add it, or leave the node out");
-    out.push_back(numbers.try_emplace(found->second, int(numbers.size())).first->second);
+      return fail(Cause::bad_input, fmt::format("{} is below no leaf of it", node), node,
+                  "add it, or leave the node out");
+    const auto [at, fresh] = numbers.try_emplace(found->second, int(numbers.size()));
+    if (fresh) out.names.push_back(clean(name_of(found->second)));
+    out.of.push_back(at->second);
   }
   return out;
 }

@@ -16,12 +16,17 @@ using Leaves = std::map<std::string, std::set<std::string>, std::less<>>;
 
 // Slurm's topology.conf ("SwitchName=leaf1 Nodes=node[1-18]"; lines that name only switches are levels
 // above), the output of ibnetdiscover, or a list of lines "leaf1: node[1-18]". Comments begin with '#'.
-// Errors: bad_input, with the line; also where no node is named.
+// Errors: bad_input, with the line; also where no node is named, or in a list one is below more switches than
+// another.
 Result<Leaves> read_leaves(std::string_view text);
 
-// The number of each node's leaves, from 0, in the order in which they occur; nodes below the same switches
-// have the same one. A node that the file does not name is looked up by its name up to the first dot.
-// Errors: bad_input, with the first node that is not in the file.
-Result<std::vector<int>> leaf_numbers(const Leaves& leaves, const std::vector<std::string>& nodes);
+struct LeafNumbers {
+  std::vector<int> of;             // by node, from 0, in the order in which they occur
+  std::vector<std::string> names;  // by number: the switch, or all of them
+};
+
+// Nodes below the same switches have the same number. A node that the file does not name is looked up by its
+// name up to the first dot. Errors: bad_input, with the first node that is not in the file.
+Result<LeafNumbers> leaf_numbers(const Leaves& leaves, const std::vector<std::string>& nodes);
 
 }  // namespace ringtrue::formats

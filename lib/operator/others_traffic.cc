@@ -14,16 +14,18 @@ namespace {
 
 // Where no run of several nodes has shown it: TCP's headers at an MTU of 1500.
 constexpr double usual_overhead = 1.05;
-constexpr double max_overhead = 1.2;   // more is not of headers
-constexpr std::size_t several = 3;     // nodes, of which the middle one has no others' traffic
-constexpr double exact_to = 0.03;      // of what the run sent
-constexpr double own_talk = 32 << 10;  // bytes a run: the lease's messages, connections
+constexpr double max_overhead = 1.2;    // more is not of headers
+constexpr std::size_t several = 3;      // nodes, of which the middle one has no others' traffic
+constexpr double exact_to = 0.03;       // of what the run sent
+constexpr double resent_packet = 1500;  // bytes: what was sent again is counted in packets
+constexpr double own_talk = 32 << 10;   // bytes a run: the lease's messages, connections
 // Bytes a hop: of less, headers are more than what is sent, as where many small messages tell round trips.
 constexpr double least_hop = 16 << 10;
 constexpr double infiniband_word = 4;  // bytes: what port_xmit_data counts
 
 struct Carried {
   double sent = 0, received = 0;  // bytes
+  double resent = 0;              // at most, into either direction
   int hops = 0;
 };
 
@@ -68,7 +70,8 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
     if (hop.source == hop.destination) continue;
     ours[hop.source].sent += double(hop.bytes.value) * calls;
     ours[hop.destination].received += double(hop.bytes.value) * calls;
-    ++ours[hop.source].hops, ++ours[hop.destination].hops;
+    for (const int node : {hop.source, hop.destination})
+      ++ours[node].hops, ours[node].resent += double(hop.retransmits) * calls * resent_packet;
   }
   struct Seen {
     int node = 0;
@@ -102,8 +105,9 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
     const double sent = s.all.sent - overhead * s.ours.sent,
                  received = s.all.received - overhead * s.ours.received;
     diagnosis::OthersTraffic traffic;
-    if (sent > own_talk + exact_to * s.ours.sent) traffic.sends = sent / s.seconds;
-    if (received > own_talk + exact_to * s.ours.received) traffic.receives = received / s.seconds;
+    const double talk = own_talk + s.ours.resent;
+    if (sent > talk + exact_to * s.ours.sent) traffic.sends = sent / s.seconds;
+    if (received > talk + exact_to * s.ours.received) traffic.receives = received / s.seconds;
     if (traffic.sends > 0 || traffic.receives > 0) out[s.node] = traffic;
   }
   return out;

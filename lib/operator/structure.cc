@@ -14,7 +14,7 @@ namespace ringtrue::ops {
 Result<diagnosis::Structure> structure_by_leaves(const std::string& file,
                                                  const std::vector<std::string>& nodes) {
   static constexpr const char* wanted =
-      "give a topology.conf of Slurm, a file of ibnetdiscover, or lines of a node and its leaf";
+      "give a topology.conf of Slurm, a file of ibnetdiscover, or lines like 'leaf1: node[1-18]'";
   auto text = read_file(file, formats::max_file_bytes);
   if (!text)
     return fail(Cause::bad_input, fmt::format("{}: {}", file, text.error().what), "--leaves", wanted);
@@ -29,7 +29,8 @@ Result<diagnosis::Structure> structure_by_leaves(const std::string& file,
   auto numbers = formats::leaf_numbers(*leaves, nodes);
   if (!numbers) return named(numbers.error());
   diagnosis::Structure structure;
-  structure.leaf = std::move(*numbers);
+  structure.leaf = std::move(numbers->of);
+  structure.leaf_names = std::move(numbers->names);
   return structure;
 }
 

@@ -16,6 +16,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     nodes.push_back(node);
   }
   const auto numbers = leaf_numbers(*leaves, nodes);
-  expect(numbers && numbers->size() == nodes.size());
+  expect(numbers && numbers->of.size() == nodes.size() && !numbers->names.empty());
   return 0;
 }

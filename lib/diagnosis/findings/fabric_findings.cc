@@ -42,7 +42,7 @@ void Conclusion::add_parts() {
       std::vector<std::string> names;
       for (const int member : part.members) names.push_back(node(member));
       device += " " + fold_hostlist(names);
-      if (part.device == "between") device += " and the other nodes";
+      if (part.device == links_between) device += " and the other nodes";
     }
     const double best = part.at_times ? part.at_times->best : part.readings.front().rate;
     std::set<int> runs;

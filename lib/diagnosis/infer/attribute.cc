@@ -47,7 +47,8 @@ bool proven(const FabricPart& part, double reference) {
 
 Parts::Parts(const Structure& structure, const Readings& readings, const Readings& across,
              const Inference& inference)
-    : readings_(readings),
+    : structure_(structure),
+      readings_(readings),
       across_(across),
       inference_(inference),
       untold_(structure.leaf.empty()),
@@ -60,7 +61,7 @@ Parts::Parts(const Structure& structure, const Readings& readings, const Reading
     fold(crossings(structure), structure);
   for (const SlowGroup& group : inference.groups) {
     const ScopeType type = group.halves || group.sends != group.receives ? ScopeType::trunk : ScopeType::leaf;
-    const char* const what = group.halves              ? "between"
+    const char* const what = group.halves              ? links_between
                              : type == ScopeType::leaf ? "leaf of"
                              : group.sends             ? "uplinks of"
                                                        : "downlinks of";
@@ -296,17 +297,17 @@ void Parts::add(const std::vector<Crossing>& all, const Ends& ends, const std::s
 void Parts::name(FabricPart& part, const Ends& ends, const std::set<int>& leaves) const {
   part.leaf = ends.leaf;
   if (leaves.size() == 2) {  // which of the two it is, nobody can tell
-    part.device = fmt::format("between leaf {} and leaf {}", *leaves.begin(), *leaves.rbegin());
+    part.device = fmt::format("{} {} and {}", links_between, structure_.leaf_name(*leaves.begin()),
+                              structure_.leaf_name(*leaves.rbegin()));
   } else {
     if (ends.up && ends.down) part.type = ScopeType::leaf;
-    part.device = fmt::format("{}leaf {}",
-                              part.type == ScopeType::leaf ? ""
-                              : ends.up                    ? "uplinks of "
-                                                           : "downlinks of ",
-                              ends.leaf);
+    part.device = (part.type == ScopeType::leaf ? ""
+                   : ends.up                    ? "uplinks of "
+                                                : "downlinks of ") +
+                  structure_.leaf_name(ends.leaf);
   }
   name_by_members(part, leaves.size() == 2 ? *leaves.begin() : ends.leaf,
-                  leaves.size() == 2             ? "between"
+                  leaves.size() == 2             ? links_between
                   : part.type == ScopeType::leaf ? "leaf of"
                   : ends.up                      ? "uplinks of"
                                                  : "downlinks of");
@@ -419,11 +420,12 @@ void Parts::fold_confirmed(std::vector<Crossing> all, int leaves) {
   if (leaves > 2 ? from.size() > 1 && to.size() > 1 : from.size() > 1) {
     part.type = ScopeType::spine, part.device = "a spine";
   } else if (leaves == 2) {
-    part.device = fmt::format("a trunk from leaf {} to leaf {}", *from.begin(), *to.begin());
+    part.device = fmt::format("a trunk from {} to {}", structure_.leaf_name(*from.begin()),
+                              structure_.leaf_name(*to.begin()));
     name_by_members(part, *from.begin(), "a trunk from the leaf of");
   } else {
-    part.device = from.size() == 1 ? fmt::format("a trunk up from leaf {}", *from.begin())
-                                   : fmt::format("a trunk down to leaf {}", *to.begin());
+    part.device = from.size() == 1 ? fmt::format("a trunk up from {}", structure_.leaf_name(*from.begin()))
+                                   : fmt::format("a trunk down to {}", structure_.leaf_name(*to.begin()));
     name_by_members(part, from.size() == 1 ? *from.begin() : *to.begin(),
                     from.size() == 1 ? "a trunk up from the leaf of" : "a trunk down to the leaf of");
   }

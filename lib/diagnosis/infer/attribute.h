@@ -24,6 +24,9 @@
 
 namespace ringtrue::diagnosis {
 
+// Of what two groups of nodes share, of which one is named: the device of a part.
+inline constexpr const char* links_between = "the links between";
+
 // A part of the fabric that explains slow paths.
 struct FabricPart {
   ScopeType type = ScopeType::trunk;  // leaf, trunk or spine
@@ -49,7 +52,7 @@ struct SlowRail {
 
 class Parts {
  public:
-  // `across`: of experiments in which all nodes sent to other leaves, as they were measured.
+  // `across`: of experiments in which all nodes sent to other leaves, as they were measured. All outlive it.
   Parts(const Structure& structure, const Readings& readings, const Readings& across,
         const Inference& inference);
 
@@ -105,6 +108,7 @@ class Parts {
   static bool often_slow(const std::vector<Crossing>& crossings, const std::set<int>& leaves);
   void name_by_members(FabricPart& part, int leaf, std::string device) const;
 
+  const Structure& structure_;
   const Readings &readings_, &across_;
   const Inference& inference_;
   const bool untold_, crowded_;

@@ -87,10 +87,17 @@ TEST(Leaf, IsNamedWhereItWasLessSlowAtFirst) {
   EXPECT_EQ(named(fleet.check()), Names{"slow-leaf leaf 3"});
 }
 
+TEST(Leaf, HasTheNameThatItWasToldBy) {
+  Fleet fleet(64, 8);
+  fleet.hangs.leaf_names = {"a", "b", "c", "zebra", "e", "f", "g", "h"};
+  fleet.ways = [](int x, int y, int) { return x / 8 == 3 || y / 8 == 3 ? 0.5 : 1.0; };
+  EXPECT_EQ(named(fleet.check()), Names{"slow-leaf zebra"});
+}
+
 TEST(Leaf, OfTwoNobodyKnowsWhich) {
   Fleet fleet(32, 16);
   fleet.ways = [](int, int, int) { return 0.5; };
-  EXPECT_EQ(named(fleet.check()), Names{"slow-trunk between leaf 0 and leaf 1"});
+  EXPECT_EQ(named(fleet.check()), Names{"slow-trunk the links between leaf 0 and leaf 1"});
 }
 
 TEST(Leaf, IsNotNamedForItsNodes) {

@@ -44,7 +44,7 @@ TEST(LeafAtTimes, OfTwoNobodyKnowsWhich) {
     fleet.ways = [&](int, int, int) { return now(fleet, seed) ? 0.4 : 1.0; };
     const Diagnosis d = fleet.check();
     for (const std::string& name : named(d))
-      EXPECT_EQ(name, "slow-trunk between leaf 0 and leaf 1") << explain(d);
+      EXPECT_EQ(name, "slow-trunk the links between leaf 0 and leaf 1") << explain(d);
     found += !named(d).empty();
   }
   EXPECT_GE(found, all / 2);

@@ -22,9 +22,10 @@ using Facts = std::set<std::string>;
 // By structured bindings, so that a new member does not compile until it has a line here and one in `table`.
 
 void note(const diagnosis::Structure& of, Facts& facts) {
-  const auto& [leaf, spines, oversubscription, guessed, all_alike, port_rates, routes] = of;
+  const auto& [leaf, spines, oversubscription, guessed, all_alike, port_rates, routes, leaf_names] = of;
   EXPECT_FALSE(guessed || all_alike) << "these are the check's own";
   if (!leaf.empty()) facts.insert("leaf");
+  if (!leaf_names.empty()) facts.insert("leaf_names");
   if (spines != 0) facts.insert("spines");
   if (oversubscription != 1) facts.insert("oversubscription");
   if (!port_rates.empty()) facts.insert("port_rates");

@@ -59,6 +59,15 @@ TEST(OthersTraffic, CallsThatAreNotTimedAreOurs) {
   EXPECT_TRUE(circle.meter.read(circle.seen, circle.job, circle.report).empty());
 }
 
+TEST(OthersTraffic, WhatIsSentAgainIsOurs) {
+  Circle circle;
+  circle.report.counters["n2"].changes[0].after += 9'000'000;  // sent
+  circle.report.counters["n3"].changes[1].after += 9'000'000;  // received
+  EXPECT_EQ(circle.meter.read(circle.seen, circle.job, circle.report).size(), 2u);
+  circle.seen.hops[2].retransmits = 6'000;
+  EXPECT_TRUE(circle.meter.read(circle.seen, circle.job, circle.report).empty());
+}
+
 // A bond counts what its members do, another NIC what is not of the run at all.
 TEST(OthersTraffic, IsReadOnTheDeviceThatCarriedTheRunWithTheLeastBeside) {
   Circle circle;

@@ -3,7 +3,7 @@ import dataclasses
 import importlib
 from typing import Callable
 
-MODULES = ("slow_wire", "healthy", "at_times", "wire_rate", "calibration", "broken_peers", "dead_nodes", "blocked", "causes", "no_way_in", "siege", "idle",
+MODULES = ("slow_wire", "healthy", "at_times", "others_traffic", "wire_rate", "calibration", "broken_peers", "dead_nodes", "blocked", "causes", "no_way_in", "siege", "idle",
            "omnireduce", "campaign", "fabric", "history", "dashboard", "metrics", "vm_topology", "vm_roce", "vm_provider", "vm_verbs", "vm_verbs_faults")
 
 
