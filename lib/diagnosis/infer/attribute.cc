@@ -51,14 +51,12 @@ Parts::Parts(const Structure& structure, const Readings& readings, const Reading
       readings_(readings),
       across_(across),
       inference_(inference),
-      untold_(structure.leaf.empty()),
-      crowded_(inference.crowded),
-      guessed_(structure.guessed ? structure.leaf : std::vector<int>()) {
+      crowded_(inference.crowded) {
   find_rail();
   // Where routes are told, trunks.h names trunks; what no route explains is slow paths and no more.
   if (!structure.routes && structure.leaf.size() == std::size_t(readings.nodes()) &&
       inference.reference.rate > 0)
-    fold(crossings(structure), structure);
+    fold(crossings());
   for (const SlowGroup& group : inference.groups) {
     const ScopeType type = group.halves || group.sends != group.receives ? ScopeType::trunk : ScopeType::leaf;
     const char* const what = group.halves              ? links_between
@@ -79,7 +77,7 @@ std::vector<std::vector<double>> Parts::best_of_sides(bool beside_slow) const {
         }))
       return;
     // Where nobody told who is near whom, few readings count, and all show what a rail carries at least.
-    for (const Reading& r : untold_ ? readings_.usable(x, y) : readings_.counting(x, y)) {
+    for (const Reading& r : structure_.leaf.empty() ? readings_.usable(x, y) : readings_.counting(x, y)) {
       best.resize(std::max(best.size(), r.rails.size()), std::vector<double>(2 * n, 0));
       for (std::size_t k = 0; k < r.rails.size(); ++k)
         for (const std::size_t side : {std::size_t(x), n + std::size_t(y)})
@@ -175,24 +173,24 @@ const FabricPart* Parts::part_of(int source, int destination) const {
 // be below several, and share links.
 bool Parts::may_be_pods(double rate) const {
   constexpr double often = 0.05, as_low = 1.05;
-  if (guessed_.empty()) return false;
+  if (!structure_.guessed) return false;
   int all = 0, low = 0;
   readings_.each_pair([&](int x, int y) {
-    if (guessed_[std::size_t(x)] != guessed_[std::size_t(y)]) return;
+    if (structure_.crosses(x, y)) return;
     for (const Reading& r : readings_.of(x, y)) ++all, low += r.rate < as_low * rate;
   });
   return low > often * all;
 }
 
 // Pairs between two leaves whose ends are not suspected themselves.
-std::vector<Parts::Crossing> Parts::crossings(const Structure& structure) const {
+std::vector<Parts::Crossing> Parts::crossings() const {
   std::set<std::pair<int, ScopeType>> suspected;
   for (const Suspect& s : inference_.suspects)
     if (s.type != ScopeType::path && !s.chance) suspected.emplace(s.node, s.type);
   const double fastest = inference_.fastest_generation();
   std::vector<Crossing> out;
   readings_.each_pair([&](int x, int y) {
-    const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];
+    const int from = structure_.leaf[std::size_t(x)], to = structure_.leaf[std::size_t(y)];
     const auto best = readings_.best(x, y);
     if (from < 0 || to < 0 || from == to || !best || readings_.only_momentary(x, y)) return;
     if (suspected.count({x, ScopeType::sender}) || suspected.count({y, ScopeType::receiver})) return;
@@ -211,7 +209,7 @@ std::vector<Parts::Crossing> Parts::crossings(const Structure& structure) const 
   return out;
 }
 
-void Parts::fold(std::vector<Crossing> all, const Structure& structure) {
+void Parts::fold(std::vector<Crossing> all) {
   std::set<int> leaves, slow_for_good;
   for (const Crossing& c : all) leaves.insert(c.from), leaves.insert(c.to);
   // The leaf that explains most, and no chance; again, of what it leaves.
@@ -232,7 +230,7 @@ void Parts::fold(std::vector<Crossing> all, const Structure& structure) {
   }
   if (fabric_.size() > 1 || often_slow(all, leaves))
     for (FabricPart& part : fabric_) part.confirmed &= !may_be_others(part, true);
-  for (const Ends& ends : add_at_times(structure, leaves, slow_for_good)) {
+  for (const Ends& ends : add_at_times(leaves, slow_for_good)) {
     std::erase_if(all, [&](const Crossing& c) { return ends.hold(c) && c.slow; });
     // What is too little to name it as slow for good says no more than this.
     std::erase_if(fabric_, [&](const FabricPart& part) { return part.leaf == ends.leaf && !part.confirmed; });
@@ -314,7 +312,7 @@ void Parts::name(FabricPart& part, const Ends& ends, const std::set<int>& leaves
 }
 
 // Those that are slow now and then, and are named; whether others want another look.
-std::vector<Parts::Ends> Parts::add_at_times(const Structure& structure, const std::set<int>& leaves,
+std::vector<Parts::Ends> Parts::add_at_times(const std::set<int>& leaves,
                                              const std::set<int>& slow_for_good) {
   std::vector<Ends> out;
   bool others = false;
@@ -322,7 +320,7 @@ std::vector<Parts::Ends> Parts::add_at_times(const Structure& structure, const s
   for (const CrossingsSeen seen : {CrossingsSeen::all, CrossingsSeen::together}) {
     if (seen == CrossingsSeen::together && !others) break;
     for (const LeafAtTimes& leaf :
-         leaves_at_times(readings_, across_, inference_, structure, slow_for_good, seen)) {
+         leaves_at_times(readings_, across_, inference_, structure_, slow_for_good, seen)) {
       FabricPart part;
       part.pairs = leaf.pairs, part.readings = leaf.readings, part.at_times = leaf;
       name(part, {leaf.leaf, leaf.up, leaf.down}, leaves);
@@ -357,7 +355,7 @@ bool Parts::often_slow(const std::vector<Crossing>& crossings, const std::set<in
 // What others send crosses the links of a leaf that was guessed if it begins or ends at its members. Of two
 // leaves it may be anybody's, and of a pod, whose other leaves are slow then, too.
 bool Parts::may_be_others(const FabricPart& part, bool anybodys) const {
-  if (guessed_.empty() || part.readings.empty()) return false;
+  if (!structure_.guessed || part.readings.empty()) return false;
   double sent = 0, received = 0;
   // Of all that a leaf sends at once, what its members send for others is part.
   const bool counted = part.at_times && part.at_times->together;
@@ -394,9 +392,9 @@ std::optional<double> Parts::lacks(const FabricPart& part, bool up) const {
 
 // The number of a leaf that was guessed says nothing to anybody.
 void Parts::name_by_members(FabricPart& part, int leaf, std::string device) const {
-  if (guessed_.empty()) return;
-  for (std::size_t node = 0; node < guessed_.size(); ++node)
-    if (guessed_[node] == leaf) part.members.push_back(int(node));
+  if (!structure_.guessed) return;
+  for (std::size_t node = 0; node < structure_.leaf.size(); ++node)
+    if (structure_.leaf[node] == leaf) part.members.push_back(int(node));
   part.device = std::move(device);
 }
 

@@ -92,10 +92,9 @@ class Parts {
   };
   std::vector<int> slow_rails(const std::vector<Reading>& readings) const;  // all that are
   std::vector<double> shares_of_usual(std::vector<double> rates) const;     // of rails
-  std::vector<Crossing> crossings(const Structure& structure) const;
-  void fold(std::vector<Crossing> crossings, const Structure& structure);
-  std::vector<Ends> add_at_times(const Structure& structure, const std::set<int>& leaves,
-                                 const std::set<int>& slow_for_good);
+  std::vector<Crossing> crossings() const;
+  void fold(std::vector<Crossing> crossings);
+  std::vector<Ends> add_at_times(const std::set<int>& leaves, const std::set<int>& slow_for_good);
   void name(FabricPart& part, const Ends& ends, const std::set<int>& leaves) const;
   std::size_t explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves);
   void add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves);
@@ -111,9 +110,8 @@ class Parts {
   const Structure& structure_;
   const Readings &readings_, &across_;
   const Inference& inference_;
-  const bool untold_, crowded_;
-  const std::vector<int> guessed_;  // by node: its leaf, where that was guessed
-  std::vector<double> usual_;       // by rail: upper median of what the sides do at their best
+  const bool crowded_;
+  std::vector<double> usual_;  // by rail: upper median of what the sides do at their best
   std::optional<SlowRail> slow_rail_;
   std::vector<FabricPart> fabric_;
   bool undecided_ = false;

@@ -19,14 +19,18 @@ HopReading hop_of(int source, int destination, double share) {
   return hop;
 }
 
+Readings readings_of(const Observation& seen) {
+  Readings out(3);
+  out.add(seen, 0, true);
+  return out;
+}
+
 // Node 1 sends to node 2 and receives from node 0, beside what it receives for others.
 Reading of_node1(double sends, double receives, double others) {
   Observation seen;
   seen.hops = {hop_of(1, 2, sends), hop_of(0, 1, receives)};
   seen.others[1].receives = others * full;
-  Readings readings(3);
-  readings.add(seen, 0, true);
-  return readings.of(1, 2).front();
+  return readings_of(seen).of(1, 2).front();
 }
 
 TEST(BehindOthers, APortThatIsFullTheOtherWayExplainsASlowSender) {
@@ -53,19 +57,15 @@ TEST(BehindOthers, WhatTheReceiverSendsForOthersCountsAsWell) {
   Observation seen;
   seen.hops = {hop_of(1, 2, 0.7), hop_of(2, 0, 0.4)};
   seen.others[2].sends = 0.6 * full;
-  Readings readings(3);
-  readings.add(seen, 0, true);
-  EXPECT_FALSE(readings.of(1, 2).front().counts());
+  EXPECT_FALSE(readings_of(seen).of(1, 2).front().counts());
 }
 
 TEST(BehindOthers, HoldsForAnOlderGenerationToo) {
   Observation seen;
   seen.hops = {hop_of(1, 2, 0.35), hop_of(0, 1, 0.2)};
   seen.others[1].receives = 0.3 * full;
-  Readings readings(3);
-  readings.add(seen, 0, true);
   const std::vector<double> levels = {1, 0.5, 1};
-  EXPECT_TRUE(readings.evened(levels, levels).of(1, 2).front().waits_for_others());
+  EXPECT_TRUE(readings_of(seen).evened(levels, levels).of(1, 2).front().waits_for_others());
 }
 
 // Node 3 answers last; in the other experiments others fill its port with this share of what its hop has.
