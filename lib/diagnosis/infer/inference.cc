@@ -76,13 +76,21 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   const Readings& alone = evened_alone ? *evened_alone : measured_alone;
   const int n = readings.nodes();
   Limits sends(n), receives(n);
+  double most = 0;
   readings.each_pair([&](int x, int y) {
-    for (const Reading& r : readings.of(x, y)) sends.note(x, r), receives.note(y, r);
+    for (const Reading& r : readings.of(x, y)) {
+      sends.note(x, r), receives.note(y, r);
+      most = std::max(most, r.rate);
+    }
     sends.meet(x, readings.best_of(Direction::sends, x, y), readings.only_brief(x, y));
     receives.meet(y, readings.best_of(Direction::receives, x, y), readings.only_brief(x, y));
   });
-  sends.settle();
-  receives.settle();
+  for (Limits* limits : {&sends, &receives}) {
+    limits->settle();
+    // Two nodes are measured in turns, and others may have had a port in the meantime: their rate and the
+    // hop's may make more than the port's.
+    if (n == 2 && most > 0) limits->hold_to(most);
+  }
   inference.reference = reference_of(sends, receives, attainable, nominal);
   if (structure.leaf.empty() && between_neighbours(structure, n))
     inference.reference = take_shown(readings, inference.reference, attainable, nominal, sends, receives);
@@ -109,6 +117,10 @@ const Suspect* Inference::find(ScopeType type, int node) const {
     if (s.type == type && s.node == node) return &s;
   }
   return nullptr;
+}
+
+bool Inference::is_waiting(int node) const {
+  return std::ranges::find(waiting, node, &Side::node) != waiting.end();
 }
 
 bool Inference::is_overshadowed(Side side) const {

@@ -131,7 +131,10 @@ struct Inference {
     Side side;
     double rate = 0;
   };
-  std::vector<FineAlone> fine_alone;  // of these: alone, they did well
+  // Sides that were slow only while their acknowledgements waited behind others' traffic: one direction at a
+  // time these have more room, and what the side carries then decides.
+  std::vector<Side> waiting;
+  std::vector<FineAlone> fine_alone;  // of both: alone, they did well
 
   static constexpr double others_at_most = 1.2;  // times what was seen of them
   // Whether a side lacks no more than others send all the time, who may share its links: `lack` of what is
@@ -162,6 +165,7 @@ struct Inference {
   }
   const Suspect* find(ScopeType type, int node) const;  // sender or receiver
   bool is_overshadowed(Side side) const;
+  bool is_waiting(int node) const;                       // a side of it
   std::optional<double> fine_alone_at(Side side) const;  // the rate, or nullopt
   bool explains(int source, int destination) const;      // whether any suspect does
   // Whether a path is low as a side of its ends is that may be slow at times.

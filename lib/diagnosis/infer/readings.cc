@@ -42,7 +42,8 @@ double held_share(const HopReading& hop) {
 class FilledByOthers {
  public:
   explicit FilledByOthers(const Observation& observation) : others_(observation.others) {
-    if (others_.empty()) return;
+    // The directions of a one-way test follow one another.
+    if (others_.empty() || observation.experiment.algorithm == collective::AlgorithmId::naive) return;
     for (const HopReading& hop : observation.hops) {
       const double rate = hop.rate().value_or(0);
       own_[hop.source].sends += rate, own_[hop.destination].receives += rate;

@@ -53,6 +53,13 @@ void Limits::settle() {
   }
 }
 
+void Limits::hold_to(double most) {
+  for (auto* rates : {&steady, &settled, &rough, &shown})
+    for (double& r : *rates) r = std::min(r, most);
+  for (auto& r : rate)
+    if (r) r = std::min(*r, most);
+}
+
 Reference reference_of(const Limits& sends, const Limits& receives, std::optional<double> attainable,
                        std::optional<double> nominal) {
   std::vector<double> limits, brief, settled;

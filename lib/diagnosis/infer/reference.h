@@ -17,6 +17,7 @@ struct Limits {
   // Once all are noted: a side that has carried much in a few ticks is not held to what a very slow partner
   // let it show for longer.
   void settle();
+  void hold_to(double most);  // bytes per second
   // Its rate comes from readings of a few ticks.
   bool momentary(std::size_t node) const { return brief[node] && steady[node] < *rate[node] * 0.999; }
 

@@ -204,7 +204,7 @@ class SuspectFinder {
       out_.fine_alone.push_back({side, *alone});
       return;
     }
-    suspected_.push_back(side);
+    if (!is_suspected(side.node, side.direction)) suspected_.push_back(side);
     add_side_alone(side);
   }
 
@@ -217,7 +217,23 @@ class SuspectFinder {
       out_.suspects.push_back(std::move(*s));
   }
 
+  // Whether most of its low readings waited for what others sent the other way.
+  bool waits(Side side) const {
+    int waiting = 0, others = 0;
+    for (const auto& [x, y] : pairs_of(readings_, side))
+      for (const Reading& r : readings_.of(x, y)) {
+        if (r.momentary || !slow(r.carried_by(side.direction))) continue;
+        ++(r.waits_for_others() ? waiting : others);
+      }
+    return waiting > others;
+  }
+
   void add_side(Side side, bool alternative) {
+    if (n_ > 2 && waits(side)) {
+      out_.waiting.push_back(side);
+      judge_alone(side);
+      return;
+    }
     const bool sends = side.direction == Direction::sends;
     Suspect s;
     s.type = sends ? ScopeType::sender : ScopeType::receiver;

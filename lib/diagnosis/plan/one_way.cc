@@ -19,8 +19,10 @@ constexpr std::size_t one_way_at_most = 12;
 std::optional<Planner::OneWayTest> Planner::node_for_one_way(const Inference& inference) const {
   if (overlapped_one_way_) return std::nullopt;
   for (const int x : all_) {
-    if (!inference.find(ScopeType::sender, x) && !inference.find(ScopeType::receiver, x)) continue;
-    if (!undecided_alone(x, inference) && !unsteady_alone(x, inference)) continue;
+    const bool suspected = inference.find(ScopeType::sender, x) || inference.find(ScopeType::receiver, x);
+    if (!(suspected && (undecided_alone(x, inference) || unsteady_alone(x, inference))) &&
+        !waiting_alone(x, inference))
+      continue;
     if (const auto partner = partner_for_one_way(x, inference)) return OneWayTest{x, *partner};
   }
   return std::nullopt;
@@ -76,6 +78,15 @@ std::size_t Planner::one_way_tests(int x) const {
   std::size_t out = 0;
   for (const int y : seen_.alone.receivers_of(x)) out += seen_.alone.of(x, y).size();
   return out;
+}
+
+// Whether a side of it, which waits for others' traffic in company, has not been told yet by itself.
+bool Planner::waiting_alone(int x, const Inference& inference) const {
+  if (!inference.is_waiting(x)) return false;
+  const bool open = std::ranges::any_of(inference.suspects, [&](const Suspect& s) {
+    return s.node == x && s.alone && s.peer < 0 && !s.confirmed;
+  });
+  return one_way_tests(x) < (open ? one_way_at_most : one_way_to_agree);
 }
 
 // Whether both sides of this node look slow, and it has not been told yet which of them are.

@@ -140,6 +140,7 @@ class Planner {
   bool many_both_ways(const Inference& inference) const;
   bool after_one_way() const;  // the last experiment was such a test
   bool undecided_alone(int node, const Inference& inference) const;
+  bool waiting_alone(int node, const Inference& inference) const;
   bool unsteady_alone(int node, const Inference& inference) const;
   Task play_one_way(const OneWayTest& pair, Bytes hop);
 

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "diagnosis/infer/inference.h"
 #include "diagnosis/infer/late.h"
 #include "diagnosis/infer/readings.h"
 
@@ -91,6 +92,66 @@ TEST(BehindOthers, WhoAnswersLateBehindOthersTrafficIsNotNamed) {
   EXPECT_EQ(late_of(0).front().node, 3);
   EXPECT_EQ(late_of(0.2).size(), 1u) << "little of it keeps nothing waiting";
   EXPECT_TRUE(late_of(1).empty());
+}
+
+// Six nodes in every company; node 5 receives 0.4 for others, and sends no more than that itself.
+struct BesideSlowSender {
+  explicit BesideSlowSender(double of_node5 = 0.4) {
+    for (int shift = 1; shift < nodes; ++shift) {
+      Observation seen;
+      for (int x = 0; x < nodes; ++x)
+        seen.hops.push_back(hop_of(x, (x + shift) % nodes,
+                                   x == 5                     ? of_node5
+                                   : (x + shift) % nodes == 5 ? 0.6
+                                                              : 1));
+      add(readings, seen, shift);
+    }
+  }
+  // One direction at a time with `other`.
+  void measure_alone(int other, double sends, int run) {
+    Observation seen;
+    seen.experiment.algorithm = collective::AlgorithmId::naive;
+    seen.hops = {hop_of(5, other, sends), hop_of(other, 5, 0.6)};
+    add(alone, seen, run);
+  }
+  Inference inference() const { return infer(readings, alone, std::nullopt, std::nullopt, {}); }
+
+  static constexpr int nodes = 6;
+  Readings readings{nodes}, alone{nodes};
+
+ private:
+  static void add(Readings& to, Observation& seen, int run) {
+    seen.others[5].receives = 0.38 * full;
+    to.add(seen, run, true);
+  }
+};
+
+TEST(BehindOthers, ASideThatOnlyEverWaitedIsToBeMeasuredAlone) {
+  BesideSlowSender fleet;
+  EXPECT_TRUE(fleet.inference().is_waiting(5));
+  EXPECT_EQ(fleet.inference().find(ScopeType::sender, 5), nullptr);
+}
+
+TEST(BehindOthers, AloneItIsSlowOrIsNot) {
+  BesideSlowSender slow, fine;
+  for (int other = 0; other < 5; ++other) slow.measure_alone(other, 0.4, 10 + other);
+  for (int other = 0; other < 5; ++other) fine.measure_alone(other, 1, 10 + other);
+  const Inference told = slow.inference();
+  const Suspect* sender = told.find(ScopeType::sender, 5);
+  ASSERT_NE(sender, nullptr);
+  EXPECT_TRUE(sender->confirmed);
+  EXPECT_EQ(fine.inference().find(ScopeType::sender, 5), nullptr);
+}
+
+TEST(BehindOthers, TwoNodesDoNoMoreThanAHopOfTheirsHasCarried) {
+  Observation seen;
+  seen.experiment.algorithm = collective::AlgorithmId::naive;
+  seen.hops = {hop_of(0, 1, 0.6), hop_of(1, 0, 0.9)};
+  seen.others[0].sends = seen.others[1].receives = 0.7 * full;  // most of it in the other hop's turn
+  Readings readings(2);
+  readings.add(seen, 0, true);
+  const Inference inference = infer(readings, Readings(2), std::nullopt, std::nullopt, {});
+  EXPECT_NEAR(inference.sends[0].value_or(0), 0.9 * full, 0.01 * full);
 }
 
 }  // namespace

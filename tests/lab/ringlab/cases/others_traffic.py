@@ -1,6 +1,6 @@
 """Another job's stream goes from one node to another: the check tells of it, and accuses nobody."""
 from . import expect, register
-from .slow_wire import blamed, check
+from .slow_wire import blamed, check, expect_named
 from ..stream import between
 
 SOURCE, DESTINATION = 3, 5
@@ -23,6 +23,17 @@ def innocent(mbit, rated, times):
     return run
 
 
+def beside_slow_sender(mbit):
+    def run(lab):
+        lab.network.degrade(DESTINATION, RATE * 40 / 100, "egress")
+        with between(lab.network, SOURCE, DESTINATION, mbit):
+            # Its tests are longer, and so is the budget.
+            expect_named(check(lab, True), [("sender", f"node{DESTINATION}")], within=40)
+
+    return run
+
+
 register("others-traffic/half-of-a-port-rated", innocent(RATE / 2, True, 1), rate=RATE, quick=True)
 register("others-traffic/half-of-a-port", innocent(RATE / 2, False, 3), rate=RATE)
 register("others-traffic/a-full-port-rated", innocent(0, True, 3), rate=RATE)
+register("others-traffic/beside-a-slow-sender", beside_slow_sender(RATE / 3), rate=RATE)
