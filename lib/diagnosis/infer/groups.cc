@@ -60,11 +60,27 @@ std::vector<int> strongly_connected(const Edges& forth, const Edges& back) {
 
 }  // namespace
 
-std::vector<int> components(const Readings& readings, double good) {
+namespace {
+
+// Whether a pair has done well, in whatever company or alone.
+bool did_well(const Readings& readings, const Readings& alone, int x, int y, const Inference& inference) {
+  const double good = inference.thresholds.warning * inference.reference.rate;
+  // Of a brief reading a burst may be a tenth, more often than not is none.
+  const double fair = inference.thresholds.critical * inference.reference.rate;
+  const auto is_not_low = [&](const Reading& r) {
+    return !r.momentary && !r.held_back && r.rate >= good && r.without_burst() >= fair;
+  };
+  return readings.shown(x, y).value_or(0) >= good || std::ranges::any_of(readings.of(x, y), is_not_low) ||
+         std::ranges::any_of(alone.of(x, y), is_not_low);
+}
+
+}  // namespace
+
+std::vector<int> components(const Readings& readings, const Readings& alone, const Inference& inference) {
   const auto n = std::size_t(readings.nodes());
   Edges forth(n), back(n);
   readings.each_pair([&](int x, int y) {
-    if (readings.shown(x, y).value_or(0) < good) return;
+    if (!did_well(readings, alone, x, y, inference)) return;
     forth[std::size_t(x)].push_back(y);
     back[std::size_t(y)].push_back(x);
   });
@@ -81,12 +97,12 @@ namespace {
 // What is known of one group: low readings of good ends, and how common such are elsewhere.
 class GroupEvidence {
  public:
-  GroupEvidence(const Readings& readings, const Readings& alone, const Inference& inference,
-                const Thresholds& thresholds)
+  GroupEvidence(const Readings& readings, const Readings& alone, const Inference& inference)
       : readings_(readings),
         alone_(alone),
-        good_(thresholds.warning * inference.reference.rate),
-        low_(thresholds.path * inference.reference.rate),
+        inference_(inference),
+        good_(inference.thresholds.warning * inference.reference.rate),
+        low_(inference.thresholds.path * inference.reference.rate),
         shown_(readings) {}
 
   // `inside`: by node.
@@ -94,7 +110,7 @@ class GroupEvidence {
     SlowGroup out;
     bool leaves = false, enters = false;  // over a good edge
     readings_.each_pair([&](int x, int y) {
-      if (inside[std::size_t(x)] == inside[std::size_t(y)] || readings_.shown(x, y).value_or(0) < good_)
+      if (inside[std::size_t(x)] == inside[std::size_t(y)] || !did_well(readings_, alone_, x, y, inference_))
         return;
       (inside[std::size_t(x)] ? leaves : enters) = true;
     });
@@ -166,6 +182,7 @@ class GroupEvidence {
   }
 
   const Readings &readings_, &alone_;
+  const Inference& inference_;
   const double good_, low_;
   const Shown shown_;
 };
@@ -187,14 +204,14 @@ bool carries_for_others(const Readings& readings, const std::vector<char>& insid
 }  // namespace
 
 std::vector<SlowGroup> slow_groups(const Readings& readings, const Readings& alone,
-                                   const Inference& inference, const Thresholds& thresholds) {
+                                   const Inference& inference) {
   std::vector<SlowGroup> out;
   if (inference.reference.rate <= 0) return out;
-  const std::vector<int> component = components(readings, thresholds.warning * inference.reference.rate);
+  const std::vector<int> component = components(readings, alone, inference);
   std::vector<std::vector<int>> members(component.size() + 1);
   for (std::size_t node = 0; node < component.size(); ++node)
     members[std::size_t(component[node])].push_back(int(node));
-  const GroupEvidence evidence(readings, alone, inference, thresholds);
+  const GroupEvidence evidence(readings, alone, inference);
   for (std::size_t k = 1; k < members.size(); ++k) {
     if (members[k].size() < min_members) continue;
     std::vector<char> inside(component.size(), 0);

@@ -13,11 +13,12 @@
 
 namespace ringtrue::diagnosis {
 
-// By node: the number of its component. That of most nodes is 0.
-std::vector<int> components(const Readings& readings, double good);
+// By node: the number of its component, of pairs that did well in company or `alone`. That of most nodes is
+// 0.
+std::vector<int> components(const Readings& readings, const Readings& alone, const Inference& inference);
 
 // Those of two nodes and more that are slow with the others, one way or both.
 std::vector<SlowGroup> slow_groups(const Readings& readings, const Readings& alone,
-                                   const Inference& inference, const Thresholds& thresholds);
+                                   const Inference& inference);
 
 }  // namespace ringtrue::diagnosis

@@ -101,8 +101,15 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   note_lasting_others(readings, structure, inference);
   if (inference.reference.rate > 0) add_suspects(readings, alone, structure, inference);
   add_unsteady(readings, alone, structure, inference);
-  if (n > 2 && structure.leaf.empty())
-    inference.groups = slow_groups(readings, alone, inference, inference.thresholds);
+  if (n > 2 && structure.leaf.empty()) inference.groups = slow_groups(readings, alone, inference);
+  // What nodes share makes each of them read low at times.
+  std::erase_if(inference.suspects, [&](const Suspect& s) {
+    return s.unsteady && std::ranges::any_of(inference.groups, [&](const SlowGroup& group) {
+             return group.confirmed && std::ranges::count_if(s.readings, [&](const Reading& r) {
+                                         return !group.explains(r.source, r.destination);
+                                       }) < at_times::fewest_low;
+           });
+  });
   return inference;
 }
 

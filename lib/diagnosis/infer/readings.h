@@ -13,6 +13,8 @@ namespace ringtrue::diagnosis {
 
 enum class Direction { sends, receives };
 
+inline constexpr double longest_burst = 256.0 * 1024;  // bytes, of a shaper
+
 struct Reading {
   int source = 0;
   int destination = 0;
@@ -60,6 +62,8 @@ struct Reading {
   // A port that carries more the other way than the hop's own is full there: acknowledgements queue, which
   // takes up to two thirds of the rate.
   bool waits_for_others() const { return behind_others > rate && rate > 0.35 * behind_others; }
+  // Of a brief one, what it was without the most that a shaper's burst may have added.
+  double without_burst() const { return brief ? rate / (1 + longest_burst / double(bytes)) : rate; }
   // What that end's port carried, the hop and what is others'.
   double carried_by(Direction end) const {
     return rate + (end == Direction::sends ? others_sent : others_received);

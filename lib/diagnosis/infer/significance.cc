@@ -29,7 +29,7 @@ bool even_out_bursts(std::vector<Reading>& list) {
   for (const Reading& r : list) longest = r.brief ? longest : std::max(longest, r.rate);
   bool evened = false;
   for (Reading& r : list) {
-    const double raised = longest * (1 + 256.0 * 1024 / double(r.bytes));
+    const double raised = longest * (1 + longest_burst / double(r.bytes));
     if (longest > 0 && r.brief && r.rate > longest && r.rate < raised) r.rate = longest, evened = true;
   }
   return evened;

@@ -238,7 +238,8 @@ class UnsteadySides {
     const int good = out.all_runs - out.low_runs;
     const bool is_over = !low_.clear() || out.course != Course::ended || good >= fewest_good;
     const auto lone = std::ranges::count_if(out.readings, [&](const Reading& r) {
-      return r.company <= most_lone_hops || (low_.clear() && low_.alone_is_low(r.run, out.node));
+      return r.company <= std::min(most_lone_hops, n_ / 2) ||
+             (low_.clear() && low_.alone_is_low(r.run, out.node));
     });
     // Hops of three nodes share no links, and of two there is one each way.
     const bool may_share = low_.may_share() && !(out.type == ScopeType::path && n_ <= 3);

@@ -43,7 +43,7 @@ Planner::NodePairs Planner::next_pairs(const Inference& inference, bool more) {
   const Readings& rated = inference.rated(seen_.readings);
   const Shown shown(rated);
   const auto &sends = shown.sends, &receives = shown.receives;
-  const std::vector<int> component = components(rated, good);
+  const std::vector<int> component = components(rated, seen_.alone, inference);
   const auto settled = [&](int node) {  // what is slow of it is proven
     const Suspect* s = inference.find(ScopeType::sender, node);
     const Suspect* r = inference.find(ScopeType::receiver, node);
