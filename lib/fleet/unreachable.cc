@@ -1,15 +1,41 @@
 #include "fleet/unreachable.h"
 
 #include <fmt/format.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "fleet/targets.h"
 #include "pki/x509.h"
 
 namespace ringtrue::fleet {
+namespace {
+
+// Whether somebody takes connections there.
+bool listens(const Target& target) {
+  constexpr int patience = 500;  // ms
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(target.host.c_str(), std::to_string(target.port).c_str(), &hints, &found) != 0) return true;
+  const OwnedFd fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int failed = fd.get() < 0 ? -1 : connect(fd.get(), found->ai_addr, found->ai_addrlen);
+  const bool begun = failed == 0 || errno == EINPROGRESS;
+  freeaddrinfo(found);
+  pollfd ready{fd.get(), POLLOUT, 0};
+  int why = 0;
+  socklen_t size = sizeof why;
+  return begun && poll(&ready, 1, patience) == 1 &&
+         getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &why, &size) == 0 && why == 0;
+}
+
+}  // namespace
 
 // The texts are those of gRPC 1.51, of OpenSSL 3 and of strerror(3), which unreachable_test.cc provokes.
 Error why_unreachable(const Target& target, const pki::PemBundle* credentials, const std::string& status) {
@@ -61,6 +87,11 @@ Error why_unreachable(const Target& target, const pki::PemBundle* credentials, c
                   "start ringtrued there with --pki, or check the port");
   if (target.socket.empty() &&
       says({"Socket closed", "Endpoint read failed", "Connection reset", "Broken pipe"})) {
+    // It may have been killed in the middle of the handshake.
+    if (!listens(target))
+      return reason(Cause::unreachable,
+                    place + " closed the connection and takes no more: its daemon has just stopped",
+                    "look at ringtrued on that node");
     if (!credentials)
       return reason(
           Cause::refused,

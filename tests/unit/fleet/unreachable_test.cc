@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "fleet/ask.h"
 #include "pki/safe_file.h"
@@ -50,9 +51,10 @@ class Server {
   }
   ~Server() {
     thread_.join();
-    close(listener_);
+    if (listener_ >= 0) close(listener_);
   }
   int port() const { return port_; }
+  void stop_listening() { close(std::exchange(listener_, -1)); }  // for `serve`
 
  private:
   int listener_ = -1;
@@ -197,6 +199,18 @@ TEST_F(Unreachable, ItClosesWithoutAWord) {
   const auto why = ask(s.port(), &mine_);
   ASSERT_TRUE(why);
   EXPECT_THAT(why->what, HasSubstr("gave no reason"));
+}
+
+TEST_F(Unreachable, ItStopsInTheHandshake) {
+  Server s([&s](int fd) {
+    char byte;
+    EXPECT_GT(read(fd, &byte, 1), 0);
+    s.stop_listening();
+  });
+  const auto why = ask(s.port(), &mine_);
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->cause, Cause::unreachable);
+  EXPECT_THAT(why->what, HasSubstr("its daemon has just stopped"));
 }
 
 // As daemon/connections.cc says it.
