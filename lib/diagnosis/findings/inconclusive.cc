@@ -240,7 +240,9 @@ bool Conclusion::may_be_faulty() {
     const auto open = [&](const std::optional<double>& shown, int node, ScopeType type) {
       const bool named = std::any_of(out_.findings.begin(), out_.findings.end(),
                                      [&](const Finding& f) { return f.scope.node == node; });
+      const Direction d = type == ScopeType::sender ? Direction::sends : Direction::receives;
       if (!shown || *shown >= critical || named || c_.inference.find(type, node)) return;
+      if (c_.inference.fine_alone_at({node, d})) return;
       grave = true;
     };
     for (int node = 0; node < c_.readings.nodes(); ++node) {

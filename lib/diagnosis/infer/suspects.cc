@@ -217,23 +217,30 @@ class SuspectFinder {
       out_.suspects.push_back(std::move(*s));
   }
 
-  // Whether most of its low readings waited for what others sent the other way.
-  bool waits(Side side) const {
-    int waiting = 0, others = 0;
+  // How many of its low readings waited for what others sent the other way, and how many did not.
+  std::pair<int, int> waiting(Side side) const {
+    int waited = 0, others = 0;
     for (const auto& [x, y] : pairs_of(readings_, side))
       for (const Reading& r : readings_.of(x, y)) {
         if (r.momentary || !slow(r.carried_by(side.direction))) continue;
-        ++(r.waits_for_others() ? waiting : others);
+        ++(r.waits_for_others() ? waited : others);
       }
-    return waiting > others;
+    return {waited, others};
   }
 
+  // Of a side that waits what did not wait may prove it, else what it does alone.
   void add_side(Side side, bool alternative) {
-    if (n_ > 2 && waits(side)) {
-      out_.waiting.push_back(side);
-      judge_alone(side);
-      return;
+    const auto [waited, others] = n_ > 2 ? waiting(side) : std::pair(0, 0);
+    if (others >= waited) {
+      const std::size_t before = out_.suspects.size();
+      add_side_in_company(side, alternative);
+      if (waited == 0 || out_.suspects.size() > before) return;
     }
+    out_.waiting.push_back(side);
+    judge_alone(side);
+  }
+
+  void add_side_in_company(Side side, bool alternative) {
     const bool sends = side.direction == Direction::sends;
     Suspect s;
     s.type = sends ? ScopeType::sender : ScopeType::receiver;
