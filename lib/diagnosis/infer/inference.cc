@@ -59,6 +59,25 @@ void add_unsteady(const Readings& readings, const Readings& alone, const Structu
   }
 }
 
+// What nodes share makes each of them read low at times. What is not proven of it may be that, too.
+void fold_into_groups(Inference& inference) {
+  const double critical = inference.thresholds.critical * inference.reference.rate;
+  const auto explains = [](const SlowGroup& group, const Suspect& s) {
+    return s.unsteady && std::ranges::count_if(s.readings, [&](const Reading& r) {
+                           return !group.explains(r.source, r.destination);
+                         }) < at_times::fewest_low;
+  };
+  for (const SlowGroup& group : inference.groups) {
+    if (group.confirmed) {
+      std::erase_if(inference.suspects, [&](const Suspect& s) { return explains(group, s); });
+    } else if (!group.readings.empty() && group.readings.front().rate < critical) {
+      for (Suspect& s : inference.suspects)
+        if (s.confirmed && explains(group, s))
+          s.confirmed = false, s.missing = "it may be what its neighbours share with it";
+    }
+  }
+}
+
 }  // namespace
 
 Inference infer(const Readings& measured, const Readings& measured_alone, std::optional<double> attainable,
@@ -102,14 +121,7 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   if (inference.reference.rate > 0) add_suspects(readings, alone, structure, inference);
   add_unsteady(readings, alone, structure, inference);
   if (n > 2 && structure.leaf.empty()) inference.groups = slow_groups(readings, alone, inference);
-  // What nodes share makes each of them read low at times.
-  std::erase_if(inference.suspects, [&](const Suspect& s) {
-    return s.unsteady && std::ranges::any_of(inference.groups, [&](const SlowGroup& group) {
-             return group.confirmed && std::ranges::count_if(s.readings, [&](const Reading& r) {
-                                         return !group.explains(r.source, r.destination);
-                                       }) < at_times::fewest_low;
-           });
-  });
+  fold_into_groups(inference);
   return inference;
 }
 

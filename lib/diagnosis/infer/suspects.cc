@@ -257,7 +257,14 @@ class SuspectFinder {
         if (partner_good) good.push_back(r), partners.insert(other);
       }
     }
-    if (good.empty()) good = std::move(all), partners = std::move(any);
+    if (good.empty()) {
+      good = std::move(all), partners = std::move(any);
+    } else {
+      // It can do what it did with anybody, if that is no burst.
+      const double best = std::ranges::max_element(good, {}, &Reading::rate)->rate;
+      for (const Reading& r : all)
+        if (r.without_burst() > best) good.push_back(r);
+    }
     s.partners = int(partners.size());
     add_suspect(std::move(s), std::move(good), reference(), 2);
   }

@@ -46,14 +46,24 @@ std::optional<int> Planner::partner_for_one_way(int x, const Inference& inferenc
 }
 
 std::optional<Planner::OneWayTest> Planner::path_for_one_way(const Inference& inference) const {
-  const Suspect* next = nullptr;
+  // Of links that a group of nodes may share each member says a little.
+  constexpr std::size_t of_a_member = 3;
+  const Suspect *next = nullptr, *of_group = nullptr;
+  std::size_t fewest = of_a_member;
   for (const Suspect& s : inference.suspects) {  // slowest first
     if (s.type != ScopeType::path || !s.alone || s.confirmed || overlapped_one_way_) continue;
     if (seen_.alone.of(s.node, s.peer).size() >= max_one_way || inference.may_be_at_times(s)) continue;
     // One that was slow alone as well is worth more tests; most others are healthy, and ruled out by a single
     // one-way test.
     if (!next || (next->readings.empty() && !s.readings.empty())) next = &s;
+    for (const SlowGroup& group : inference.groups) {
+      if (group.confirmed || !group.explains(s.node, s.peer)) continue;
+      const bool sends = std::ranges::binary_search(group.members, s.node);
+      const std::size_t tests = one_way_tests(sends ? s.node : s.peer);
+      if (tests < fewest) fewest = tests, of_group = &s;
+    }
   }
+  if (of_group) next = of_group;
   if (!next) return std::nullopt;
   return OneWayTest{next->node, next->peer};
 }
