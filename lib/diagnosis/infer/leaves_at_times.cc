@@ -277,6 +277,16 @@ class LeavesAtTimes {
     return out;
   }
 
+  // What single hops of other leaves do, as a share of what is due: trunks may be slower than ports.
+  double usual_elsewhere(int leaf) const {
+    constexpr std::size_t fewest = 8;
+    std::vector<double> shares;
+    for (const Item& item : items_)
+      if (item.kind == single && item.tells && item.from != leaf && item.to != leaf)
+        shares.push_back(item.share);
+    return shares.size() < fewest ? 1 : std::min(1.0, upper_median(std::move(shares)));
+  }
+
   LeafAtTimes describe(const Clearest& found) {
     const Low hops = low_of(found, single), sums = low_of(found, together);
     LeafAtTimes out;
@@ -292,7 +302,8 @@ class LeavesAtTimes {
       out.hops = int(lower_median(sums.hops));
     }
     out.best = upper_median(main.rates);
-    out.usual = out.together ? upper_median(sums.usual) : inference_.reference.rate;
+    out.usual =
+        out.together ? upper_median(sums.usual) : usual_elsewhere(out.leaf) * inference_.reference.rate;
     out.low_runs = int(main.low_runs.size()), out.all_runs = int(main.runs.size());
     out.course = course_of(main.runs, main.low_runs);
     const double enough =
