@@ -58,10 +58,6 @@ std::vector<int> strongly_connected(const Edges& forth, const Edges& back) {
   return component;
 }
 
-}  // namespace
-
-namespace {
-
 // Whether a pair has done well, in whatever company or alone.
 bool did_well(const Readings& readings, const Readings& alone, int x, int y, const Inference& inference) {
   const double good = inference.thresholds.warning * inference.reference.rate;

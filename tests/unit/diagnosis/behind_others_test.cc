@@ -96,12 +96,12 @@ TEST(BehindOthers, WhoAnswersLateBehindOthersTrafficIsNotNamed) {
 
 // Six nodes in every company; node 5 receives 0.4 for others, and sends no more than that itself.
 struct BesideSlowSender {
-  explicit BesideSlowSender(double of_node5 = 0.4) {
+  BesideSlowSender() {
     for (int shift = 1; shift < nodes; ++shift) {
       Observation seen;
       for (int x = 0; x < nodes; ++x)
         seen.hops.push_back(hop_of(x, (x + shift) % nodes,
-                                   x == 5                     ? of_node5
+                                   x == 5                     ? 0.4
                                    : (x + shift) % nodes == 5 ? 0.6
                                                               : 1));
       add(readings, seen, shift);

@@ -16,7 +16,8 @@ SLOW = 12      # Mbit/s: a tenth of what a hop of four at once reaches, and less
 
 
 def play(lab, algorithm, *words, nodes=4, ranks_per_node=1, sizes=SIZES, seconds=120, transport="verbs"):
-    """Every size, exact on every rank, over verbs alone. Workers of an emulated machine start slowly, more so with sanitizers."""
+    """Every size, exact on every rank, over verbs alone."""
+    # Workers of an emulated machine start slowly, more so with sanitizers.
     outcome = lab.fleet("run", algorithm, "--transport", transport, *sizes, "--iterations", "1", "--warmup", "0",
                         "--phase-deadline", "40s", "--ranks-per-node", ranks_per_node, *words, nodes=nodes,
                         seconds=seconds)
