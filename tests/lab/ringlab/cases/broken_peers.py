@@ -23,22 +23,30 @@ WITHIN = 20        # seconds, of a check that loses a node: it goes on with the 
 
 
 class Watched:
-    """A command whose stderr is read as it comes."""
+    """A command whose output is read as it comes: a check's JSON is longer than a pipe holds."""
 
     def __init__(self, lab, *words, hosts=None):
         """hosts: all nodes of the lab if not given."""
         self.words, self.began = words, time.monotonic()
         self.process = lab.cluster.begin(*words, "--hosts", hosts or lab.cluster.hosts, "--pki", lab.cluster.pki,
                                          "--json")
-        self.directory, self.lines, self.paused = lab.cluster.directory, [], threading.Event()
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
+        self.directory, self.lines, self.out, self.paused = lab.cluster.directory, [], [], threading.Event()
+        self.readers = [threading.Thread(target=read, daemon=True) for read in (self._read_out, self._read_err)]
+        for reader in self.readers:
+            reader.start()
 
-    def _read(self):
+    def _read_out(self):
+        self.out.append(self.process.stdout.read())
+
+    def _read_err(self):
         for line in self.process.stderr:
             self.lines.append(line)
             if "pause" in line:
                 self.paused.set()
+
+    def _read_all(self):
+        for reader in self.readers:
+            reader.join(2)
 
     def wait_for_pause(self, seconds=30):
         until = time.monotonic() + seconds
@@ -46,7 +54,7 @@ class Watched:
             ended = self.process.poll() is not None
             if ended or time.monotonic() > until:
                 self.process.kill()
-                self.reader.join(2)
+                self._read_all()
                 raise AssertionError(f"{'ended before the pause' if ended else f'no pause within {seconds} s'}: "
                                      f"{' '.join(self.words)}\n{''.join(self.lines)}")
 
@@ -56,10 +64,10 @@ class Watched:
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError(f"no end after {timeout} s: {' '.join(self.words)}\n{''.join(self.lines)}")
-        out = self.process.stdout.read()
-        self.reader.join(2)
-        outcome = Outcome(["ringtrue", *self.words], self.process.returncode, out, "".join(self.lines),
-                          time.monotonic() - self.began)
+        seconds = time.monotonic() - self.began
+        self._read_all()
+        outcome = Outcome(["ringtrue", *self.words], self.process.returncode, "".join(self.out), "".join(self.lines),
+                          seconds)
         outcome.keep(self.directory)
         return outcome
 
