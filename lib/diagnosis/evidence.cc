@@ -38,11 +38,11 @@ void Evidence::note_others(const Observation& observation) {
     Reading r;
     r.rate = hop.rate().value_or(0);
     for (const bool sends : {true, false}) {
-      const auto at = observation.others.find(sends ? hop.source : hop.destination);
-      if (at == observation.others.end()) continue;
-      const double rate = sends ? at->second.sends : at->second.receives;
+      const int node = sends ? hop.source : hop.destination;
+      const OthersTraffic traffic = observation.others_of(node);
+      const double rate = sends ? traffic.sends : traffic.receives;
       if (!r.is_beside(rate)) continue;
-      double& most = sends ? others[at->first].sends : others[at->first].receives;
+      double& most = sends ? others[node].sends : others[node].receives;
       most = std::max(most, rate);
     }
   }

@@ -2,6 +2,7 @@
 // the diagnosis cannot tell them apart.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -73,6 +74,8 @@ struct HopReading {
 // What a node's ports carried meanwhile that was not of the experiment, as their own counters tell.
 struct OthersTraffic {
   double sends = 0, receives = 0;  // bytes per second, over all of its ports that the experiment uses
+
+  double most() const { return std::max(sends, receives); }
 };
 
 struct Observation {
@@ -88,6 +91,11 @@ struct Observation {
   std::map<std::string, std::vector<RdmaPort>> rails{};
   std::vector<std::vector<double>> times{};  // by rank and sample: seconds of one call
   std::map<int, OthersTraffic> others{};     // by node; one that is not there: none, or nobody knows
+
+  OthersTraffic others_of(int node) const {
+    const auto at = others.find(node);
+    return at == others.end() ? OthersTraffic() : at->second;
+  }
 };
 
 // What is known of how the nodes hang together. All of it may be empty: unknown.

@@ -136,8 +136,7 @@ void Conclusion::add_others() {
   f.scope.type = ScopeType::fleet;
   f.confidence = 1;
   std::vector<std::pair<double, int>> nodes;
-  for (const auto& [at, traffic] : c_.seen.others)
-    nodes.emplace_back(-std::max(traffic.sends, traffic.receives), at);
+  for (const auto& [at, traffic] : c_.seen.others) nodes.emplace_back(-traffic.most(), at);
   std::sort(nodes.begin(), nodes.end());
   if (nodes.size() > max_busy_nodes) nodes.resize(max_busy_nodes);
   for (const auto& [rate, at] : nodes) {

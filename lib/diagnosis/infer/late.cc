@@ -51,9 +51,7 @@ void Latencies::note_filled(const Observation& observation) {
     if (hop.bytes.value < least_bytes) continue;
     const double rate = hop.rate().value_or(0);
     for (const int node : {hop.source, hop.destination}) {
-      const auto at = observation.others.find(node);
-      const double others =
-          at == observation.others.end() ? 0 : std::max(at->second.sends, at->second.receives);
+      const double others = observation.others_of(node).most();
       by_others[node] |= others > most * (rate + others);
     }
   }

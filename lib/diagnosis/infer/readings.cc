@@ -175,10 +175,8 @@ void Readings::add(const Observation& observation, int run, bool confirming, con
     reading.shared = shared && shared(hop);
     reading.company = int(observation.hops.size());
     reading.retransmits = hop.retransmits;
-    if (const auto at = observation.others.find(hop.source); at != observation.others.end())
-      reading.others_sent = at->second.sends;
-    if (const auto at = observation.others.find(hop.destination); at != observation.others.end())
-      reading.others_received = at->second.receives;
+    reading.others_sent = observation.others_of(hop.source).sends;
+    reading.others_received = observation.others_of(hop.destination).receives;
     reading.behind_others = filled.behind(hop);
     for (const RailReading& rail : hop.rails) {
       if (rail.rail < 0 || rail.rail >= max_rails || !(rail.busy.value > 0)) continue;
