@@ -114,7 +114,10 @@ std::string findings_text(const std::vector<diagnosis::Finding>& findings, const
       if (f.expected) said += fmt::format(" of {} expected", to_text(*f.expected));
       if (f.ratio) said += fmt::format(" ({:.0f} %)", *f.ratio * 100);
     }
-    said += fmt::format(", {:.0f} % sure\n", f.confidence * 100);
+    // What was merely seen, somewhere in the fleet, is in doubt nowhere.
+    const bool only_told =
+        f.severity == diagnosis::Severity::info && f.scope.type == diagnosis::ScopeType::fleet;
+    said += only_told ? "\n" : fmt::format(", {:.0f} % sure\n", f.confidence * 100);
     out += style.fit(said, 10);
     said.clear();
     const std::string of = several ? printable(f.scope.subject.node) + ": " : "";
