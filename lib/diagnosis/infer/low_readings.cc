@@ -305,10 +305,11 @@ bool LowReadings::alone_is_low(int run, int node) const {
   const auto may_share = [&](int other) {
     return !guessed_ || leaf_[std::size_t(other)] == leaf_[std::size_t(node)];
   };
+  const auto is_low = [&](const Item& item, std::size_t end) { return item.tells(end) && low(item, end, 0); };
   return std::ranges::none_of(items_, [&](const Item& item) {
     const Reading& r = *item.reading;
-    return r.run == run && r.source != node && r.destination != node && !item.explained &&
-           (may_share(r.source) || may_share(r.destination)) && (low(item, 0, 0) || low(item, 1, 0));
+    return r.run == run && r.source != node && r.destination != node &&
+           (may_share(r.source) || may_share(r.destination)) && (is_low(item, 0) || is_low(item, 1));
   });
 }
 

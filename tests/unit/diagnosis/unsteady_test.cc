@@ -55,6 +55,29 @@ TEST(Unsteady, ASideIsNamedWithHowOftenItWasSlow) {
   EXPECT_GE(found, all * 9 / 10) << found << " of " << all;
 }
 
+// Hops into a port that another job fills are lower in every run, and are no sign of a link that all share.
+TEST(Unsteady, ASideIsNamedBesideABusyPort) {
+  int found = 0, all = 0;
+  for (const int nodes : {5, 6, 8})
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      Wires wires(nodes, seed);
+      wires.tamper = [random = std::mt19937_64(seed)](Observation& o) mutable {
+        const bool now = random() % 2 == 0;
+        for (HopReading& hop : o.hops) {
+          if (now && hop.source == 2) hop.busy = hop.busy / 0.5;
+          if (hop.destination != 4 || !hop.rate()) continue;
+          const double room = 0.6 * *hop.rate(), others = *hop.rate() - room;
+          hop.busy = Seconds(double(hop.bytes.value) / room);
+          o.others[4].receives = others;
+        }
+      };
+      const Diagnosis d = wires.check(seed % 2 == 0);
+      for (const std::string& name : scopes_of(d)) EXPECT_EQ(name, "sender node2") << explain(d);
+      ++all, found += scopes_of(d) == Names{"sender node2"};
+    }
+  EXPECT_GE(found, all * 8 / 10) << found << " of " << all;
+}
+
 // Nobody else is there to compare with.
 TEST(Unsteady, ADirectionOfTwoNodesIsNamed) {
   constexpr int rings = 2;  // runs, whose times are not tampered with
