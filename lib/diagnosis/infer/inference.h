@@ -75,8 +75,10 @@ struct Suspect {
   bool alone = false;   // only one direction at a time says more, and `readings` are of such experiments
   bool chance = false;  // so many readings are as low that these may be chance
   bool beside_others = false;  // a path that others' lasting traffic may share links with
-  bool else_sure = false;      // nothing but that, if that, is missing
-  bool in_company = false;     // else sure, but for others that may share a trunk with it
+  int busy =
+      -1;  // at times: whose lasting traffic for others may be what it lacks then, but for a meeting of both
+  bool else_sure = false;   // nothing but that, if that, is missing
+  bool in_company = false;  // else sure, but for others that may share a trunk with it
   bool confirmed = false;
   bool alternative = false;  // another explanation with as few causes exists
   bool unsteady = false;  // now and then: `best` is what it does then, and `readings` are those that are low
@@ -136,14 +138,17 @@ struct Inference {
   std::vector<Side> waiting;
   std::vector<FineAlone> fine_alone;  // of both: alone, they did well
 
+  const OthersBeside& beside_of(const Suspect& side) const {
+    return side.type == ScopeType::sender
+               ? beside_sends[std::size_t(side.node)]
+               : beside_receives[std::size_t(side.peer < 0 ? side.node : side.peer)];
+  }
   static constexpr double others_at_most = 1.2;  // times what was seen of them
   // Whether a side lacks no more than others send all the time, who may share its links: `lack` of what is
   // due, as the rates above are. While it was alone they may have sent more than was seen.
   bool lacks_what_others_send(const Suspect& side, double lack) const {
     if (side.type == ScopeType::node) return false;  // its program says so itself
-    const OthersBeside& beside = side.type == ScopeType::sender
-                                     ? beside_sends[std::size_t(side.node)]
-                                     : beside_receives[std::size_t(side.peer < 0 ? side.node : side.peer)];
+    const OthersBeside& beside = beside_of(side);
     return side.alone ? beside.rate > 0 : lack * generation(side) <= others_at_most * beside.rate;
   }
   // What a hop is to carry by what both ends have shown; 0: one has shown nothing.

@@ -250,6 +250,7 @@ class UnsteadySides {
     } else if (out.confirmed &&
                inference_.lacks_what_others_send(out, inference_.reference.rate - out.best)) {
       out.confirmed = false;
+      out.busy = inference_.beside_of(out).node;
       out.missing = "others send as much meanwhile as it lacks then, and may share links with it";
     } else if (out.confirmed && n_ <= few_nodes &&
                good < (out.low_runs >= often_since ? 1 : fewest_good_of_few)) {

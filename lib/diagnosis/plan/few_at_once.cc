@@ -24,7 +24,7 @@ constexpr double seldom_low = 0.1, often_low = 0.35, step = 1.4;
 constexpr double brief_seconds = 0.08;  // of a hop, while more nodes are open than two rounds can have
 constexpr int enough_for_a_node = 14;   // rounds: what is open then, more of the same does not close
 constexpr int together_times = 3;
-constexpr int turns_without_busy = 3, tries_with_busy = 3;
+constexpr int turns_without_busy = 3, tries_with_busy = 3, tries_while_low_with_busy = 6;
 constexpr int enough_for_a_path = 6, max_tries_while_low = 12;
 constexpr int max_lone_rounds = 32, max_lone_rounds_of_paths = 16;
 constexpr int tries_of_a_low_path = 3;  // before it is measured alone
@@ -181,6 +181,9 @@ Planner::NodePairs Planner::lone_paths(const Inference& inference, const Parts& 
     const auto times = few_pairs_.find(std::minmax(from, to));
     return times == few_pairs_.end() ? 0 : times->second;
   };
+  const auto is_low_now = [&](const Suspect& s) {
+    return std::ranges::any_of(s.readings, [&](const Reading& r) { return r.run == seen_.cost.runs; });
+  };
   const auto take = [&](int from, int to) {
     // Other partners tell more of a leaf that may be slow at times.
     if (out.size() == std::size_t(most_lone_hops) / 2 || parts.may_be_at_times(from, to)) return;
@@ -192,11 +195,13 @@ Planner::NodePairs Planner::lone_paths(const Inference& inference, const Parts& 
     // With whom it was low, and was alone the least; of what comes and goes, while it is there.
     const auto low = std::ranges::min_element(
         s.readings, {}, [&](const Reading& r) { return std::pair(tries(r.source, r.destination), r.rate); });
-    const bool now =
-        std::ranges::any_of(s.readings, [&](const Reading& r) { return r.run == seen_.cost.runs; });
-    const int enough = !s.unsteady ? enough_for_a_path : now ? max_tries_while_low : 0;
+    const int enough = !s.unsteady ? enough_for_a_path : is_low_now(s) ? max_tries_while_low : 0;
     if (tries(low->source, low->destination) < enough) take(low->source, low->destination);
   }
+  // Together with those whose traffic may be what it lacks, while it does.
+  for (const Suspect& s : inference.suspects)
+    if (s.busy >= 0 && is_low_now(s) && tries(s.node, s.busy) < tries_while_low_with_busy)
+      take(s.node, s.busy);
   for (const Suspect& s : inference.suspects)
     if (s.in_company && s.peer >= 0 && lone_rounds_ < max_lone_rounds_of_paths &&
         tries(s.node, s.peer) < enough_for_a_path)

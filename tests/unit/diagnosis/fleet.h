@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -33,8 +34,9 @@ class Fleet : public Measurer {
   std::function<double(int source, int destination)> trips = [](int, int) { return 1.0; };
   std::set<int> dead, slow_programs;
   double noise = 0.05;
-  double disturbed = 0;   // share of the nodes that send for others in each run
-  double exchanging = 0;  // and of those that send and receive for others
+  std::map<int, double> for_others;  // by node: the share of its port that it sends for others throughout
+  double disturbed = 0;              // share of the nodes that send for others in each run
+  double exchanging = 0;             // and of those that send and receive for others
   Structure hangs;
   std::vector<Experiment> asked;
   double clock = 0;
@@ -62,6 +64,10 @@ class Fleet : public Measurer {
     }
     Observation seen;
     seen.experiment = e;
+    for (const auto& [node, share] : for_others) {
+      for (int k = 0; k < rails_; ++k) out[std::size_t(node * rails_ + k)] -= share;
+      seen.others[node].sends = share * rails_ * rail_rate;
+    }
     const std::size_t n = e.order.size();
     const std::size_t shift = e.algorithm == collective::AlgorithmId::pairwise ? std::size_t(e.shift) : 1;
     for (std::size_t r = 0; r < n; ++r) {

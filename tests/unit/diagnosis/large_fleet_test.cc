@@ -175,6 +175,21 @@ TEST(Repetition, NobodyIsBlamedForWhatWasSeenOnce) {
   EXPECT_EQ(d.verdict, Verdict::healthy) << explain(d);
 }
 
+// It lacks no more than a node sends that may be below the same switch: what both exchange tells.
+TEST(LargeFleet, WhoIsSlowAtTimesMeetsWhoseTrafficMayBeTheReason) {
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    Fleet fleet(64, 16, 1, seed);
+    fleet.hangs.guessed = true;
+    fleet.for_others[12] = 0.55;
+    fleet.sends = [&](int node, int) { return node == 9 && int(fleet.clock / 0.7) % 3 > 0 ? 0.5 : 1.0; };
+    const Names names = named(fleet.check());
+    for (const std::string& name : names) EXPECT_EQ(name, "slow-sender node9");
+    found += !names.empty();
+  }
+  EXPECT_GE(found, 5);
+}
+
 TEST(Neighbours, SendWithinTheirLeafButForOneOfEach) {
   const int n = 96, leaf = 8;
   std::vector<int> nodes, group;
