@@ -119,6 +119,11 @@ Wanted Planner::wanted(const Inference& inference, const Parts& parts) const {
     (void)slow_ends(out);
     return out;
   }
+  for (const int node : all_) {
+    const auto i = std::size_t(node);
+    out.busy[i] = !inference.lasting.empty() && inference.lasting[i].most() > 0;
+    out.level[i] = inference.generation(node);
+  }
   SplitMix64 draw(splitmix64(options_.seed) + std::uint64_t(seen_.cost.runs));
   for (const Suspect& s : inference.suspects) {
     if (s.type == ScopeType::sender) out.sends[std::size_t(s.node)] = 1;

@@ -122,7 +122,13 @@ class Order {
     if (sends && receives) return 4;
     // Across leaves it would tell of the trunks as well.
     if ((sends || receives) && group_[std::size_t(x)] != group_[std::size_t(y)]) return 3;
+    if ((sends && shows_little(x, y)) || (receives && shows_little(y, x))) return 3;
     return before ? (sends || receives ? 2 : 1) : 0;
+  }
+
+  bool shows_little(int suspected, int partner) const {
+    return wanted_.busy[std::size_t(partner)] ||
+           wanted_.level[std::size_t(partner)] < wanted_.level[std::size_t(suspected)];
   }
 
   bool fixed(int node) const {

@@ -18,8 +18,13 @@ std::vector<int> groups_of(const Structure& structure, int nodes);
 
 // What the next order is to tell, by node.
 struct Wanted {
-  explicit Wanted(int nodes) : sends(std::size_t(nodes)), receives(std::size_t(nodes)) {}
+  explicit Wanted(int nodes)
+      : sends(std::size_t(nodes)), receives(sends), busy(sends), level(std::size_t(nodes), 1.0) {}
   std::vector<char> sends, receives;  // suspected sides: they are to meet good ones that they have not met
+  // Who carries data for others all the time, and the share of the fastest generation's rate: those that are
+  // busy, or of an older one than a suspected side, show little of it.
+  std::vector<char> busy;
+  std::vector<double> level;
   std::vector<std::pair<int, int>> paths;  // to be held, as far as they fit together
 };
 

@@ -215,6 +215,25 @@ TEST(Neighbours, SendWithinTheirLeafButForOneOfEach) {
   }
 }
 
+TEST(Neighbours, OfASuspectAreAsFastAndCarryNothingForOthers) {
+  const int n = 32, leaf = 8;
+  std::vector<int> nodes, group;
+  for (int i = 0; i < n; ++i) nodes.push_back(i), group.push_back(i / leaf);
+  Readings met(n);
+  Wanted wanted(n);
+  wanted.sends[10] = 1;
+  wanted.busy[8] = wanted.busy[9] = wanted.busy[13] = 1;
+  wanted.level[11] = wanted.level[15] = 0.5;
+  int good = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const auto order = neighbour_order(nodes, group, wanted, met, seed);
+    const auto at = std::size_t(std::ranges::find(order, 10) - order.begin());
+    const int next = order[(at + 1) % order.size()];
+    good += next == 12 || next == 14;
+  }
+  EXPECT_GE(good, 36) << "of 40";
+}
+
 TEST(Coverage, OfAllPairsIsReachedWhereItIsAskedFor) {
   Fleet fleet(40);
   fleet.ways = [](int x, int y, int) { return x == 7 && y == 29 ? 0.5 : 1.0; };
