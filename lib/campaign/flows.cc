@@ -148,8 +148,15 @@ class Run {
     if (sharing.unsettled()) sharing.settle(begin);
     const std::vector<double> rates = sharing.rates(parts_.size() + others.size());
     for (std::size_t i = 0; i < others.size(); ++i) {
-      others_[others[i].source].sends += rates[parts_.size() + i];
-      others_[others[i].destination].receives += rates[parts_.size() + i];
+      const double rate = rates[parts_.size() + i];
+      diagnosis::OthersTraffic &source = others_[others[i].source],
+                               &destination = others_[others[i].destination];
+      source.sends += rate, destination.receives += rate;
+      if (fabric_.rails < 2) continue;
+      for (auto* by_rail : {&source.sends_by_rail, &destination.receives_by_rail})
+        by_rail->resize(std::size_t(fabric_.rails));
+      source.sends_by_rail[std::size_t(others[i].rail)] += rate;
+      destination.receives_by_rail[std::size_t(others[i].rail)] += rate;
     }
   }
 

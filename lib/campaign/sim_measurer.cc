@@ -137,12 +137,10 @@ Result<diagnosis::Observation> SimMeasurer::measure(const diagnosis::Experiment&
     seen = play(experiment, {&flows[0], 1}, 1, seed, seed);
     diagnosis::Observation back = play(experiment, {&flows[1], 1}, 1, splitmix64(seed), seed);
     // Counters are read before and after both.
-    for (auto* of : {&seen.others, &back.others})
-      for (auto& [node, traffic] : *of) traffic = {traffic.sends / 2, traffic.receives / 2};
-    for (const auto& [node, traffic] : back.others) {
-      seen.others[node].sends += traffic.sends;
-      seen.others[node].receives += traffic.receives;
-    }
+    std::map<int, diagnosis::OthersTraffic> mean;
+    for (const auto* of : {&seen.others, &back.others})
+      for (const auto& [node, traffic] : *of) mean[node].add(traffic, 0.5);
+    seen.others = std::move(mean);
     seen.time += back.time;
     seen.hops.push_back(std::move(back.hops[0]));
   } else {

@@ -74,8 +74,28 @@ struct HopReading {
 // What a node's ports carried meanwhile that was not of the experiment, as their own counters tell.
 struct OthersTraffic {
   double sends = 0, receives = 0;  // bytes per second, over all of its ports that the experiment uses
+  // Of which by rail, where that is known. One job may have one NIC: the hop's slices on it are late, and all
+  // wait for them.
+  std::vector<double> sends_by_rail{}, receives_by_rail{};
 
   double most() const { return std::max(sends, receives); }
+  void add(const OthersTraffic& more, double share) {
+    sends += share * more.sends, receives += share * more.receives;
+    add(sends_by_rail, more.sends_by_rail, share), add(receives_by_rail, more.receives_by_rail, share);
+  }
+  // What all rails carried, did each carry as much as the busiest: so much a hop may lack.
+  double sends_at_most() const { return at_most(sends, sends_by_rail); }
+  double receives_at_most() const { return at_most(receives, receives_by_rail); }
+
+ private:
+  static void add(std::vector<double>& to, const std::vector<double>& more, double share) {
+    to.resize(std::max(to.size(), more.size()));
+    for (std::size_t k = 0; k < more.size(); ++k) to[k] += share * more[k];
+  }
+  static double at_most(double sum, const std::vector<double>& by_rail) {
+    if (by_rail.empty()) return sum;
+    return std::max(sum, double(by_rail.size()) * *std::ranges::max_element(by_rail));
+  }
 };
 
 struct Observation {

@@ -1,6 +1,7 @@
 #include "operator/others_traffic.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,37 @@ std::map<std::string, Carried> by_device(const run::CounterWindow& window) {
   return out;
 }
 
+using Rails = std::vector<diagnosis::RdmaPort>;
+
+// What each rail carried, of others: those that did so beside what is known to be of the run.
+void add_by_rail(const run::CounterWindow& window, const Rails& rails, const std::vector<Carried>& ours,
+                 double overhead, double talk, diagnosis::OthersTraffic& traffic) {
+  if (rails.size() < 2 || ours.size() > rails.size()) return;
+  const auto devices = by_device(window);
+  std::vector<double> sent(rails.size()), received(rails.size());
+  const auto beside = [&](double all, double own) {
+    const double more = all - overhead * own;
+    return more > talk + exact_to * own ? more / window.seconds : 0;
+  };
+  for (std::size_t k = 0; k < rails.size(); ++k) {
+    const auto device = devices.find(port_name(rails[k]));
+    if (device == devices.end()) return;
+    const Carried own = k < ours.size() ? ours[k] : Carried();
+    sent[k] = beside(device->second.sent, own.sent);
+    received[k] = beside(device->second.received, own.received);
+  }
+  // One rail's may be too little to show in the sum.
+  const auto sum = [](const std::vector<double>& list) {
+    return std::accumulate(list.begin(), list.end(), 0.0);
+  };
+  traffic.sends = std::max(traffic.sends, sum(sent));
+  traffic.receives = std::max(traffic.receives, sum(received));
+  if (traffic.sends > 0) traffic.sends_by_rail = std::move(sent);
+  if (traffic.receives > 0) traffic.receives_by_rail = std::move(received);
+}
+
 // Of the ports that the run went through; nullopt: the counters do not tell.
-std::optional<Carried> of_ports(const run::CounterWindow& window,
-                                const std::vector<diagnosis::RdmaPort>& rails, const Carried& ours) {
+std::optional<Carried> of_ports(const run::CounterWindow& window, const Rails& rails, const Carried& ours) {
   const auto devices = by_device(window);
   Carried sum;
   for (const auto& [device, carried] : devices)
@@ -66,17 +95,26 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
                                                                  const run::RunReport& report) {
   const double calls = job.iterations > 0 ? 1 + double(job.warmup) / job.iterations : 1;
   std::map<int, Carried> ours;
+  std::map<int, std::vector<Carried>> ours_by_rail;
   for (const diagnosis::HopReading& hop : observation.hops) {
     if (hop.source == hop.destination) continue;
     ours[hop.source].sent += double(hop.bytes.value) * calls;
     ours[hop.destination].received += double(hop.bytes.value) * calls;
+    for (const diagnosis::RailReading& rail : hop.rails) {
+      const auto k = std::size_t(rail.rail);
+      for (const int node : {hop.source, hop.destination})
+        ours_by_rail[node].resize(std::max(ours_by_rail[node].size(), k + 1));
+      ours_by_rail[hop.source][k].sent += double(rail.bytes.value) * calls;
+      ours_by_rail[hop.destination][k].received += double(rail.bytes.value) * calls;
+    }
     for (const int node : {hop.source, hop.destination})
       ++ours[node].hops, ours[node].resent += double(hop.retransmits) * calls * resent_packet;
   }
   struct Seen {
     int node = 0;
     Carried ours, all;
-    double seconds = 0;
+    const run::CounterWindow* window = nullptr;
+    Rails rails;
   };
   std::vector<Seen> seen;
   std::vector<double> overheads;
@@ -86,12 +124,11 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
     const std::string& name = job.nodes[std::size_t(node)];
     const auto window = report.counters.find(name);
     if (window == report.counters.end() || !(window->second.seconds > 0)) continue;
-    const auto rails = observation.rails.find(name);
-    const auto all = of_ports(
-        window->second, rails == observation.rails.end() ? std::vector<diagnosis::RdmaPort>() : rails->second,
-        carried);
+    const auto at = observation.rails.find(name);
+    const Rails rails = at == observation.rails.end() ? Rails() : at->second;
+    const auto all = of_ports(window->second, rails, carried);
     if (!all) continue;
-    seen.push_back({node, carried, *all, window->second.seconds});
+    seen.push_back({node, carried, *all, &window->second, rails});
     if (carried.sent > 0) overheads.push_back(all->sent / carried.sent);
     if (carried.received > 0) overheads.push_back(all->received / carried.received);
   }
@@ -106,8 +143,10 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
                  received = s.all.received - overhead * s.ours.received;
     diagnosis::OthersTraffic traffic;
     const double talk = own_talk + s.ours.resent;
-    if (sent > talk + exact_to * s.ours.sent) traffic.sends = sent / s.seconds;
-    if (received > talk + exact_to * s.ours.received) traffic.receives = received / s.seconds;
+    if (sent > talk + exact_to * s.ours.sent) traffic.sends = sent / s.window->seconds;
+    if (received > talk + exact_to * s.ours.received) traffic.receives = received / s.window->seconds;
+    if (const auto own = ours_by_rail.find(s.node); own != ours_by_rail.end())
+      add_by_rail(*s.window, s.rails, own->second, overhead, talk, traffic);
     if (traffic.sends > 0 || traffic.receives > 0) out[s.node] = traffic;
   }
   return out;

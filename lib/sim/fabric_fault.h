@@ -67,6 +67,7 @@ struct FabricFault {
   Seconds time;         // lossy, late; flapping: until what was lost is sent again, 0: as soon as it is up
   Seconds period;       // flapping
   BytesPerSecond rate;  // background
+  int rail = -1;        // background: the only one that it uses; -1: all alike
   int mtu = 0;
 
   bool operator==(const FabricFault&) const = default;

@@ -370,13 +370,15 @@ std::vector<Network::Background> Network::background() {
   for (const FabricFault& fault : fabric_.faults) {
     if (fault.kind != FabricFault::Kind::background) continue;
     if (fault.place.node >= nodes_ || fault.place.part >= nodes_) continue;
+    const int only = fault.rail < fabric_.rails ? fault.rail : -1;
     for (int rail = 0; rail < fabric_.rails; ++rail) {
+      if (only >= 0 && rail != only) continue;
       Route route;
       between(fault.place.node, fault.place.part, 0, rail, route);
       Background& added = out.emplace_back();
-      added.source = fault.place.node, added.destination = fault.place.part;
+      added.source = fault.place.node, added.destination = fault.place.part, added.rail = rail;
       added.links.assign(route.crossed().begin(), route.crossed().end());
-      added.links.push_back(add_private(fault.rate.value / fabric_.rails));
+      added.links.push_back(add_private(fault.rate.value / (only >= 0 ? 1 : fabric_.rails)));
     }
   }
   return out;

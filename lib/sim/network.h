@@ -80,6 +80,7 @@ class Network {
   // Traffic of others: a route, and a private link at its end that caps it.
   struct Background {
     int source = 0, destination = 0;  // nodes
+    int rail = 0;
     std::vector<std::uint32_t> links;
   };
   std::vector<Background> background();

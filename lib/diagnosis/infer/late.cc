@@ -51,7 +51,8 @@ void Latencies::note_filled(const Observation& observation) {
     if (hop.bytes.value < least_bytes) continue;
     const double rate = hop.rate().value_or(0);
     for (const int node : {hop.source, hop.destination}) {
-      const double others = observation.others_of(node).most();
+      const OthersTraffic traffic = observation.others_of(node);
+      const double others = std::max(traffic.sends_at_most(), traffic.receives_at_most());
       by_others[node] |= others > most * (rate + others);
     }
   }

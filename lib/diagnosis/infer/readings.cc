@@ -15,14 +15,13 @@ constexpr int max_rails = 64;
 // evenly, and is as fast as the slowest of them.
 class AtBest {
  public:
-  // `carried`: with what others had of it.
-  void note(const Reading& r, double carried) {
+  // With what others had of it, at that end.
+  void note(const Reading& r, Direction end) {
     if (r.held_back || r.brief) return;
-    whole_ = std::max(whole_, carried);
-    if (r.rails.empty()) return;
+    whole_ = std::max(whole_, r.carried_by(end));
     rails_.resize(std::max(rails_.size(), r.rails.size()), 0);
-    const double more = (carried - r.rate) / double(r.rails.size());
-    for (std::size_t k = 0; k < r.rails.size(); ++k) rails_[k] = std::max(rails_[k], r.rails[k] + more);
+    for (std::size_t k = 0; k < r.rails.size(); ++k)
+      rails_[k] = std::max(rails_[k], r.rail_carried_by(end, k));
   }
   double rate() const {
     if (rails_.empty()) return whole_;
@@ -38,6 +37,16 @@ double held_share(const HopReading& hop) {
   return hop.busy.value > 0 ? hop.receiver_limited.value / hop.busy.value : 0;
 }
 
+// What a hop lacks for what others carry: all of it, or, by rail, so much that none does less than its
+// slowest with others. A hop is as fast as its slowest rail.
+double lacking(const std::vector<double>& rails, double others, const std::vector<double>& by_rail) {
+  if (by_rail.empty() || by_rail.size() != rails.size()) return others;
+  double own = rails[0], with_others = rails[0] + by_rail[0];
+  for (std::size_t k = 1; k < rails.size(); ++k)
+    own = std::min(own, rails[k]), with_others = std::min(with_others, rails[k] + by_rail[k]);
+  return double(rails.size()) * (with_others - own);
+}
+
 // What others' traffic and the experiment's own fill ports with.
 class FilledByOthers {
  public:
@@ -51,19 +60,20 @@ class FilledByOthers {
   }
   // Into the sender's port, or out of the receiver's: the more.
   double behind(const HopReading& hop) const {
-    return std::max(filled(hop.source, &OthersTraffic::receives),
-                    filled(hop.destination, &OthersTraffic::sends));
+    return std::max(filled(hop.source, Direction::receives), filled(hop.destination, Direction::sends));
   }
 
  private:
   // 0 where others have no good part of it.
-  double filled(int node, double OthersTraffic::*way) const {
+  double filled(int node, Direction way) const {
     constexpr double good_part = 0.2;
     const auto at = others_.find(node);
     if (at == others_.end()) return 0;
+    const bool sends = way == Direction::sends;
+    const double others = sends ? at->second.sends_at_most() : at->second.receives_at_most();
     const auto own = own_.find(node);
-    const double all = at->second.*way + (own == own_.end() ? 0 : own->second.*way);
-    return at->second.*way > good_part * all ? all : 0;
+    const double all = others + (own == own_.end() ? 0 : sends ? own->second.sends : own->second.receives);
+    return others > good_part * all ? all : 0;
   }
 
   const std::map<int, OthersTraffic>& others_;
@@ -121,7 +131,8 @@ Readings Readings::evened(const std::vector<double>& generations, std::vector<do
         r.others_sent = others_of(x, r.others_sent, r.rate);
         r.others_received = others_of(y, r.others_received, r.rate);
         r.rate /= level, r.behind_others /= level;
-        for (double& rail : r.rails) rail /= level;
+        for (auto* by_rail : {&r.rails, &r.others_sent_by_rail, &r.others_received_by_rail})
+          for (double& rail : *by_rail) rail /= level;
       }
     }
   }
@@ -175,14 +186,19 @@ void Readings::add(const Observation& observation, int run, bool confirming, con
     reading.shared = shared && shared(hop);
     reading.company = int(observation.hops.size());
     reading.retransmits = hop.retransmits;
-    reading.others_sent = observation.others_of(hop.source).sends;
-    reading.others_received = observation.others_of(hop.destination).receives;
     reading.behind_others = filled.behind(hop);
     for (const RailReading& rail : hop.rails) {
       if (rail.rail < 0 || rail.rail >= max_rails || !(rail.busy.value > 0)) continue;
       reading.rails.resize(std::max(reading.rails.size(), std::size_t(rail.rail) + 1));
       reading.rails[std::size_t(rail.rail)] = (rail.bytes / rail.busy).value;
     }
+    const OthersTraffic at_source = observation.others_of(hop.source),
+                        at_destination = observation.others_of(hop.destination);
+    reading.others_sent = lacking(reading.rails, at_source.sends, at_source.sends_by_rail);
+    reading.others_received =
+        lacking(reading.rails, at_destination.receives, at_destination.receives_by_rail);
+    reading.others_sent_by_rail = at_source.sends_by_rail;
+    reading.others_received_by_rail = at_destination.receives_by_rail;
     cell(hop.source, hop.destination).list.push_back(std::move(reading));
   }
 }
@@ -286,14 +302,15 @@ std::vector<Reading> Readings::counting_for(Direction end, int source, int desti
     if (!r.counts_for(end)) continue;
     Reading& own = out.emplace_back(r);
     own.rate = r.carried_by(end);
-    for (double& rail : own.rails) rail += (own.rate - r.rate) / double(own.rails.size());
+    for (std::size_t k = 0; k < own.rails.size(); ++k) own.rails[k] = r.rail_carried_by(end, k);
   }
   return out;
 }
 
 std::optional<double> Readings::shown(int source, int destination) const {
   AtBest best;
-  for (const Reading& r : of(source, destination)) best.note(r, r.carried());
+  for (const Reading& r : of(source, destination))
+    for (const Direction end : {Direction::sends, Direction::receives}) best.note(r, end);
   return best.rate() > 0 ? std::optional(best.rate()) : std::nullopt;
 }
 
@@ -303,8 +320,8 @@ Shown::Shown(const Readings& readings) : sends(std::size_t(readings.nodes())), r
     const bool sends = !readings.held_by_partner(Direction::sends, x, y),
                receives = !readings.held_by_partner(Direction::receives, x, y);
     for (const Reading& r : readings.of(x, y)) {
-      if (sends) sending[std::size_t(x)].note(r, r.carried_by(Direction::sends));
-      if (receives) receiving[std::size_t(y)].note(r, r.carried_by(Direction::receives));
+      if (sends) sending[std::size_t(x)].note(r, Direction::sends);
+      if (receives) receiving[std::size_t(y)].note(r, Direction::receives);
     }
   });
   for (std::size_t i = 0; i < sends.size(); ++i)

@@ -41,8 +41,11 @@ struct Reading {
   double cpu_busy = 0;
   std::uint64_t retransmits = 0;
   std::vector<double> rails{};  // rates by rail; empty: the world does not tell them apart
-  // Bytes per second that the sender's and the receiver's port carried for others meanwhile.
+  // Bytes per second that the sender's and the receiver's port carried for others meanwhile; of several
+  // rails, by which the slowest ones say how much more this hop would have carried. By rail where that is
+  // known.
   double others_sent = 0, others_received = 0;
+  std::vector<double> others_sent_by_rail{}, others_received_by_rail{};
   // Bytes per second that the hop's acknowledgements wait behind, into the sender's port or out of the
   // receiver's, where a good part of it is others'; 0 elsewhere.
   double behind_others = 0;
@@ -67,6 +70,12 @@ struct Reading {
   // What that end's port carried, the hop and what is others'.
   double carried_by(Direction end) const {
     return rate + (end == Direction::sends ? others_sent : others_received);
+  }
+  double rail_carried_by(Direction end, std::size_t rail) const {
+    const bool sends = end == Direction::sends;
+    const auto& others = sends ? others_sent_by_rail : others_received_by_rail;
+    const double sum = sends ? others_sent : others_received;
+    return rails[rail] + (rail < others.size() ? others[rail] : sum / double(rails.size()));
   }
   // What the hop would have carried without others at its ends, at least.
   double carried() const { return rate + std::max(others_sent, others_received); }

@@ -350,8 +350,8 @@ bool Planner::beside_others_on_trunks(const HopReading& hop, const Observation& 
   const auto leaf = [&](int node) { return fabric_.leaf[std::size_t(node)]; };
   double others = 0;
   for (const auto& [node, traffic] : observation.others) {
-    if (leaf(node) == leaf(hop.source)) others += traffic.sends;
-    if (leaf(node) == leaf(hop.destination)) others += traffic.receives;
+    if (leaf(node) == leaf(hop.source)) others += traffic.sends_at_most();
+    if (leaf(node) == leaf(hop.destination)) others += traffic.receives_at_most();
   }
   const double rate = hop.rate().value_or(0);
   Reading reading;

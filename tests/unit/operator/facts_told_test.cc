@@ -56,9 +56,11 @@ void note(const diagnosis::Observation& of, Facts& facts) {
   if (!rails.empty()) facts.insert("rails");
   if (!times.empty()) facts.insert("times");
   for (const auto& [node, traffic] : others) {
-    const auto& [sends, receives] = traffic;
+    const auto& [sends, receives, sends_by_rail, receives_by_rail] = traffic;
     if (sends > 0) facts.insert("others.sends");
     if (receives > 0) facts.insert("others.receives");
+    if (!sends_by_rail.empty()) facts.insert("others.sends_by_rail");
+    if (!receives_by_rail.empty()) facts.insert("others.receives_by_rail");
   }
 }
 
@@ -84,6 +86,8 @@ constexpr Fact table[] = {
     {"hop.rails", false, true, false, true, ""},
     {"others.sends", true, true, true, true, ""},
     {"others.receives", true, true, true, true, ""},
+    {"others.sends_by_rail", false, true, false, true, ""},
+    {"others.receives_by_rail", false, true, false, true, ""},
     {"cpu_busy", true, true, false, false, "the model has no processors"},
     {"counters", true, true, false, false,
      "the model counts what others carry and what is sent again itself"},
@@ -166,21 +170,25 @@ run::RunReport full_report(bool rdma) {
                             .retransmits = 7,
                             .min_rtt = Seconds(1e-4),
                             .delivery_rate = {}};
-    const std::string node(1, char('a' + rank)), device = rdma ? "mlx5_0/1" : "eth0";
+    const std::string node(1, char('a' + rank));
+    std::vector<std::string> devices{"eth0"};
+    if (rdma) devices = {"mlx5_0/1", "mlx5_1/1"};
     if (rdma) {
       hop.rdma = run::RdmaHop{Seconds(0.5), Seconds(0.1), Seconds(0.1), 9};
       hop.rdma->min_rtt = Seconds(3e-6);
-      hop.rdma->rails = {{{"mlx5_0", 1}, Bytes(64 << 20), Seconds(0.5)}};
-      report.rdma.push_back({node, {{"mlx5_0", 1}}, "", 0, "host"});
+      hop.rdma->rails = {{{"mlx5_0", 1}, Bytes(32 << 20), Seconds(0.5)},
+                         {{"mlx5_1", 1}, Bytes(32 << 20), Seconds(0.5)}};
+      report.rdma.push_back({node, {{"mlx5_0", 1}, {"mlx5_1", 1}}, "", 0, "host"});
     }
     report.trace.hops.push_back(hop);
     run::CounterWindow& window = report.counters[node];
     window.seconds = 0.6;
     const char* const sent = rdma ? "port_xmit_data" : "tx_bytes";
     const char* const received = rdma ? "port_rcv_data" : "rx_bytes";
-    window.changes = {{device, sent, 0, 400'000'000, false, false},
-                      {device, received, 0, 400'000'000, false, false}};
-    if (rdma) window.changes.push_back({device, "packet_seq_err", 0, 5, false, false});
+    for (const std::string& device : devices)
+      for (const char* const counter : {sent, received})
+        window.changes.push_back({device, counter, 0, 400'000'000, false, false});
+    if (rdma) window.changes.push_back({devices[0], "packet_seq_err", 0, 5, false, false});
   }
   return report;
 }

@@ -148,5 +148,35 @@ TEST(OthersTraffic, OfRdmaItIsReadOnThePortsInUse) {
   EXPECT_NEAR(others.at(1).sends, 25e6, 1e6);
 }
 
+// One job has one NIC of four: too little to show in what the node sends.
+TEST(OthersTraffic, OfSeveralRailsItIsToldByRail) {
+  constexpr int rails = 4;
+  Circle circle;
+  circle.report.counters.clear();
+  for (int node = 0; node < 4; ++node) {
+    const std::string& name = circle.job.nodes[std::size_t(node)];
+    run::CounterWindow& window = circle.report.counters[name];
+    window.seconds = 2;
+    for (int k = 0; k < rails; ++k) {
+      const diagnosis::RdmaPort port{"mlx5_" + std::to_string(k), 1};
+      circle.seen.rails[name].push_back(port);
+      const double more = node == 1 && k == 2 ? 2e6 : 0, own = Circle::bytes / rails;
+      window.changes.push_back(
+          {port_name(port), "port_xmit_data", 0, std::uint64_t((own + more) / 4), false, false});
+      window.changes.push_back({port_name(port), "port_rcv_data", 0, std::uint64_t(own / 4), false, false});
+      circle.seen.hops[std::size_t(node)].rails.push_back({k, Bytes(std::uint64_t(own)), Seconds(1)});
+    }
+  }
+  const auto others = circle.meter.read(circle.seen, circle.job, circle.report);
+  ASSERT_EQ(others.size(), 1u);
+  const diagnosis::OthersTraffic& traffic = others.at(1);
+  EXPECT_NEAR(traffic.sends, 1e6, 1e4);
+  ASSERT_EQ(traffic.sends_by_rail.size(), std::size_t(rails));
+  EXPECT_NEAR(traffic.sends_by_rail[2], 1e6, 1e4);
+  EXPECT_EQ(traffic.sends_by_rail[0], 0);
+  EXPECT_NEAR(traffic.sends_at_most(), 4e6, 1e5);
+  EXPECT_TRUE(traffic.receives_by_rail.empty());
+}
+
 }  // namespace
 }  // namespace ringtrue::ops
