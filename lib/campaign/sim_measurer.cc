@@ -34,6 +34,11 @@ void disturb(sim::Fabric& out, double share, std::uint64_t seed) {
     traffic.place = {sim::Place::What::path, sim::Place::Side::both, node,
                      (node + 1 + draw.below(out.nodes - 1)) % out.nodes};
     traffic.rate = out.inter.rate * (double(out.rails) * draw.between(0.05, 0.5));
+    // Storage, say, has a NIC of its own choice.
+    if (out.rails > 1 && draw.chance(0.5)) {
+      traffic.rail = draw.below(out.rails);
+      traffic.rate = traffic.rate / double(out.rails);
+    }
     out.faults.push_back(traffic);
   }
 }
