@@ -235,6 +235,11 @@ bool Planner::another_is_slow(const Inference& inference) const {
     else if (!s.chance && !s.alone && !s.beside_others && s.ratio < inference.thresholds.critical)
       open.insert(s.node);
   }
+  // Too few may have met one until then: no suspect yet.
+  const double low = inference.thresholds.critical * inference.reference.rate;
+  for (const int node : n_ <= few_nodes ? all_ : std::vector<int>())
+    for (const auto& side : {inference.sends[std::size_t(node)], inference.receives[std::size_t(node)]})
+      if (side && *side < low) open.insert(node);
   std::erase_if(open, [&](int node) { return proven.contains(node); });
   return !open.empty();
 }
