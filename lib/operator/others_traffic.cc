@@ -30,8 +30,10 @@ struct Carried {
   int hops = 0;
 };
 
-std::map<std::string, Carried> by_device(const run::CounterWindow& window) {
-  std::map<std::string, Carried> out;
+using Devices = std::map<std::string, Carried>;
+
+Devices by_device(const run::CounterWindow& window) {
+  Devices out;
   for (const run::CounterChange& change : window.changes) {
     const double rise = double(topology::rise(change));
     if (change.counter == "tx_bytes") out[change.device].sent += rise;
@@ -44,16 +46,24 @@ std::map<std::string, Carried> by_device(const run::CounterWindow& window) {
 
 using Rails = std::vector<diagnosis::RdmaPort>;
 
-// What each rail carried, of others: those that did so beside what is known to be of the run.
-void add_by_rail(const run::CounterWindow& window, const Rails& rails, const std::vector<Carried>& ours,
-                 double overhead, double talk, diagnosis::OthersTraffic& traffic) {
-  if (rails.size() < 2 || ours.size() > rails.size()) return;
-  const auto devices = by_device(window);
-  std::vector<double> sent(rails.size()), received(rails.size());
-  const auto beside = [&](double all, double own) {
+// What of a port's bytes is not the run's.
+struct Beside {
+  double overhead = 1;  // of the run's bytes: headers
+  double talk = 0;      // bytes
+  double seconds = 1;
+
+  // Bytes per second; 0: none that is sure.
+  double operator()(double all, double own) const {
     const double more = all - overhead * own;
-    return more > talk + exact_to * own ? more / window.seconds : 0;
-  };
+    return more > talk + exact_to * own ? more / seconds : 0;
+  }
+};
+
+// What each rail carried, of others: those that did so beside what is known to be of the run.
+void add_by_rail(const Devices& devices, const Rails& rails, const std::vector<Carried>& ours,
+                 const Beside& beside, diagnosis::OthersTraffic& traffic) {
+  if (rails.size() < 2 || ours.size() > rails.size()) return;
+  std::vector<double> sent(rails.size()), received(rails.size());
   for (std::size_t k = 0; k < rails.size(); ++k) {
     const auto device = devices.find(port_name(rails[k]));
     if (device == devices.end()) return;
@@ -72,8 +82,7 @@ void add_by_rail(const run::CounterWindow& window, const Rails& rails, const std
 }
 
 // Of the ports that the run went through; nullopt: the counters do not tell.
-std::optional<Carried> of_ports(const run::CounterWindow& window, const Rails& rails, const Carried& ours) {
-  const auto devices = by_device(window);
+std::optional<Carried> of_ports(const Devices& devices, const Rails& rails, const Carried& ours) {
   Carried sum;
   for (const auto& [device, carried] : devices)
     if (diagnosis::of_rails(device, rails)) sum.sent += carried.sent, sum.received += carried.received;
@@ -113,7 +122,8 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
   struct Seen {
     int node = 0;
     Carried ours, all;
-    const run::CounterWindow* window = nullptr;
+    double seconds = 0;
+    Devices devices;
     Rails rails;
   };
   std::vector<Seen> seen;
@@ -126,9 +136,10 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
     if (window == report.counters.end() || !(window->second.seconds > 0)) continue;
     const auto at = observation.rails.find(name);
     const Rails rails = at == observation.rails.end() ? Rails() : at->second;
-    const auto all = of_ports(window->second, rails, carried);
+    Devices devices = by_device(window->second);
+    const auto all = of_ports(devices, rails, carried);
     if (!all) continue;
-    seen.push_back({node, carried, *all, &window->second, rails});
+    seen.push_back({node, carried, *all, window->second.seconds, std::move(devices), rails});
     if (carried.sent > 0) overheads.push_back(all->sent / carried.sent);
     if (carried.received > 0) overheads.push_back(all->received / carried.received);
   }
@@ -139,14 +150,12 @@ std::map<int, diagnosis::OthersTraffic> OthersTrafficMeter::read(const diagnosis
   const double overhead = overhead_ > 0 ? overhead_ : usual_overhead;
   std::map<int, diagnosis::OthersTraffic> out;
   for (const Seen& s : seen) {
-    const double sent = s.all.sent - overhead * s.ours.sent,
-                 received = s.all.received - overhead * s.ours.received;
+    const Beside beside{overhead, own_talk + s.ours.resent, s.seconds};
     diagnosis::OthersTraffic traffic;
-    const double talk = own_talk + s.ours.resent;
-    if (sent > talk + exact_to * s.ours.sent) traffic.sends = sent / s.window->seconds;
-    if (received > talk + exact_to * s.ours.received) traffic.receives = received / s.window->seconds;
+    traffic.sends = beside(s.all.sent, s.ours.sent);
+    traffic.receives = beside(s.all.received, s.ours.received);
     if (const auto own = ours_by_rail.find(s.node); own != ours_by_rail.end())
-      add_by_rail(*s.window, s.rails, own->second, overhead, talk, traffic);
+      add_by_rail(s.devices, s.rails, own->second, beside, traffic);
     if (traffic.sends > 0 || traffic.receives > 0) out[s.node] = traffic;
   }
   return out;
