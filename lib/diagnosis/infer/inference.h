@@ -75,8 +75,8 @@ struct Suspect {
   bool alone = false;   // only one direction at a time says more, and `readings` are of such experiments
   bool chance = false;  // so many readings are as low that these may be chance
   bool beside_others = false;  // a path that others' lasting traffic may share links with
-  int busy =
-      -1;  // at times: whose lasting traffic for others may be what it lacks then, but for a meeting of both
+  // At times: whose lasting traffic for others may be what it lacks then, until both have met; -1: nobody's.
+  int busy = -1;
   bool else_sure = false;   // nothing but that, if that, is missing
   bool in_company = false;  // else sure, but for others that may share a trunk with it
   bool confirmed = false;

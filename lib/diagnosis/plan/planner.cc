@@ -237,9 +237,10 @@ bool Planner::another_is_slow(const Inference& inference) const {
   }
   // Too few may have met one until then: no suspect yet.
   const double low = inference.thresholds.critical * inference.reference.rate;
-  for (const int node : n_ <= few_nodes ? all_ : std::vector<int>())
-    for (const auto& side : {inference.sends[std::size_t(node)], inference.receives[std::size_t(node)]})
-      if (side && *side < low) open.insert(node);
+  if (n_ <= few_nodes)
+    for (const int node : all_)
+      for (const auto* sides : {&inference.sends, &inference.receives})
+        if (const auto& side = (*sides)[std::size_t(node)]; side && *side < low) open.insert(node);
   std::erase_if(open, [&](int node) { return proven.contains(node); });
   return !open.empty();
 }
