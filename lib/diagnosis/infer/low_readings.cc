@@ -14,11 +14,9 @@ namespace {
 
 using namespace at_times;
 
-// Readings of one pair are not independent where it may share links with others, the same ones each time:
-// after so many, one counts no more than low ones of a pair are low again, which is taken to be this until as
-// many say otherwise.
+// Readings of one pair are not independent where it may share links with others, the same ones each time: so
+// many count, and more until one is low.
 constexpr int times_a_pair_far = 1, times_a_pair_near = 4;
-constexpr double often_again = 0.75, again_weight = 2;
 constexpr double far_more = 10;  // times clearer, where the last readings with a partner count
 // Of what was guessed to be one leaf, where more read low: it may be a pod, whose nodes share links.
 constexpr double often_low_inside = 0.05;
@@ -74,11 +72,6 @@ double LowReadings::Base::chance(int kind, std::size_t depth, double before, dou
   return (low_[std::size_t(kind)][depth] + weight * before) / (all_[std::size_t(kind)] + weight);
 }
 
-double LowReadings::Base::chance_again(int kind, std::size_t depth) const {
-  return std::max(chance(kind, depth),
-                  (again_[depth] + again_weight * often_again) / (repeated_[depth] + again_weight));
-}
-
 bool LowReadings::Base::is_often_low(int kind, std::size_t depth, double share) const {
   return low_[std::size_t(kind)][depth] > share * all_[std::size_t(kind)];
 }
@@ -88,11 +81,6 @@ void LowReadings::Base::count(const LowReadings& sides, const Item& item, std::s
   const auto k = std::size_t(item.kind);
   all_[k] += sign;
   for (std::size_t d = 0; d < depths.size(); ++d) low_[k][d] += sign * sides.low(item, end, d);
-}
-
-void LowReadings::Base::count_again(std::size_t depth, int low, int all, int sign) {
-  again_[depth] += sign * double(low) * (low - 1);
-  repeated_[depth] += sign * double(low) * (all - 1);
 }
 
 LowReadings::LowReadings(const Readings& readings, const Inference& inference, const Structure& structure)
@@ -152,25 +140,6 @@ void LowReadings::count_all() {
   for (auto& base : base_) base = Base(n_ <= few_nodes);
   for (const Item& item : items_)
     for (const std::size_t end : {0, 1}) base_[end].count(*this, item, end, 1);
-  for (const std::size_t end : {0, 1})
-    for (std::size_t s = end; s < of_.size(); s += 2) count_again(base_[end], s, end, 1);
-}
-
-void LowReadings::count_again(Base& base, std::size_t s, std::size_t end, int sign) const {
-  struct Count {
-    int all = 0;
-    std::array<int, depths.size()> low{};
-  };
-  ByPartner<Count> by_partner;
-  for (const std::size_t i : of_[s]) {
-    const Item& item = items_[i];
-    if (!item.tells(end)) continue;
-    Count& count = by_partner[item.partner(end)];
-    ++count.all;
-    for (std::size_t d = 0; d < depths.size(); ++d) count.low[d] += low(item, end, d);
-  }
-  for (const auto& [partner, count] : by_partner)
-    for (std::size_t d = 0; d < depths.size(); ++d) base.count_again(d, count.low[d], count.all, sign);
 }
 
 LowReadings::Base LowReadings::base_without(std::size_t s) const {
@@ -185,7 +154,6 @@ LowReadings::Base LowReadings::base_without(std::size_t s) const {
   for (const std::size_t own : {s - end, s - end + 1})
     for (const std::size_t i : of_[own])
       if (n_ > 2 || own == s || low_runs.count(items_[i].reading->run)) base.count(*this, items_[i], end, -1);
-  count_again(base, s, end, -1);
   return base;
 }
 
@@ -261,35 +229,26 @@ LowReadings::Outcomes LowReadings::outcomes_of(const Numbers& list, std::size_t 
   return out;
 }
 
-// `all`: more of a pair as well, each for what it tells.
+// `all`: more of a pair as well, until one of them is low.
 LowReadings::Outcomes LowReadings::independent(const std::vector<const Item*>& items, std::size_t end,
                                                std::size_t depth, const Base& base, bool all) const {
   Outcomes out;
   int last_run = -1;
   struct Count {
-    int all = 0, low = 0;
+    int all = 0;
+    bool low = false;
   };
   ByPartner<Count> by_partner;
-  for (const Item* item : items) by_partner[item->partner(end)].low += low(*item, end, depth);
-  // With one it may be a path.
-  int lowest = -1, most = -1;
-  for (auto& [partner, count] : by_partner) {
-    if (count.low > most || (count.low == most && partner < lowest)) lowest = partner, most = count.low;
-    count = {};
-  }
   for (const Item* item : items) {
-    const int partner = item->partner(end);
     const bool may_share =
         item->kind >= far_from || (guessed_ && base.is_often_low(item->kind, depth, often_low_inside));
     const int times_a_pair = n_ == 2 ? most_runs : may_share ? times_a_pair_far : times_a_pair_near;
-    Count& count = by_partner[partner];
-    const bool later = count.all >= times_a_pair;
-    if (item->reading->run == last_run || (later && (partner == lowest || !all))) continue;
+    Count& count = by_partner[item->partner(end)];
+    if (item->reading->run == last_run || (count.all >= times_a_pair && (!all || count.low))) continue;
     last_run = item->reading->run;
-    out.chances.push_back(later && count.low > 0 ? base.chance_again(item->kind, depth)
-                                                 : base.chance(item->kind, depth));
+    out.chances.push_back(base.chance(item->kind, depth));
     out.low.push_back(low(*item, end, depth));
-    ++count.all, count.low += out.low.back();
+    ++count.all, count.low |= out.low.back();
   }
   return out;
 }

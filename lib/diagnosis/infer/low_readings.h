@@ -51,12 +51,8 @@ class LowReadings {
     explicit Base(bool of_few) : of_few_(of_few) {}
     double chance(int kind, std::size_t depth) const;
     double as_seen(int kind, std::size_t depth) const;
-    // Of a reading with a partner with whom another was low.
-    double chance_again(int kind, std::size_t depth) const;
     bool is_often_low(int kind, std::size_t depth, double share) const;
     void count(const LowReadings& sides, const Item& item, std::size_t end, int sign);
-    // Of so many readings of one pair, so many of which are low.
-    void count_again(std::size_t depth, int low, int all, int sign);
 
    private:
     double chance(int kind, std::size_t depth, double before, double weight) const;
@@ -64,8 +60,6 @@ class LowReadings {
     bool of_few_ = false;
     std::array<double, kinds> all_{};
     std::array<std::array<double, at_times::depths.size()>, kinds> low_{};
-    // Of two readings of a pair, one is low: both, all.
-    std::array<double, at_times::depths.size()> again_{}, repeated_{};
   };
 
   // `inference` and `structure` outlive it.
@@ -108,7 +102,6 @@ class LowReadings {
  private:
   bool fine(Direction d, int node) const;
   int kind_of(const Reading& r, const Structure& structure) const;
-  void count_again(Base& base, std::size_t side, std::size_t end, int sign) const;
   Outcomes independent(const std::vector<const Item*>& items, std::size_t end, std::size_t depth,
                        const Base& base, bool all = false) const;
 
