@@ -22,10 +22,16 @@ inline constexpr double by_chance = 1e-4, by_chance_mild = 1e-6;
 inline constexpr std::size_t mild_depths = 3;
 inline constexpr double worth_a_look = 10;      // ... expected of chance: then it is measured again
 inline constexpr int most_runs = 24;            // after which more of the same would not tell
+inline constexpr double nearly = 0.3;           // expected of chance: what comes so near is worth more runs,
+inline constexpr int times_as_many = 3;         // ... as what does not
 inline constexpr int fewest_low = 3;            // runs
 inline constexpr double least_share = 0.15;     // of its runs: what is rarer is a disturbance
 inline constexpr int fewest_good = 4;           // runs, after which it is over
 inline constexpr std::size_t fewest_alone = 2;  // partners with whom it is low one direction at a time
+
+inline int worth_runs(bool nearly_proven) {
+  return most_runs * (nearly_proven ? times_as_many : 1);
+}
 
 }  // namespace at_times
 

@@ -36,8 +36,6 @@ constexpr double sums_differ = 0.05;
 constexpr int times_a_pair = 2;            // it may cross a trunk that is slow for good, each time
 constexpr double without_any_node = 0.01;  // chance, over all leaves, of what is left without one node's
 constexpr double seems_below = 0.01;       // chance; several such leaves have something in common
-constexpr double nearly = 0.1;             // chance; what comes so near is worth more runs:
-constexpr int times_as_many = 3;           // ... as what does not
 constexpr double ways_to_look = 3;         // at single hops, at all together, at both
 constexpr int fewest_steady = 6;           // runs: what is slow for good shows so, too
 constexpr int fewest_together = 5;  // runs: others' jobs may fill a leaf's links for as long as three take
@@ -323,8 +321,7 @@ class LeavesAtTimes {
     const bool steady = !out.together && !main.any_good && out.all_runs < fewest_steady;
     out.confirmed = seems && found.chance < enough && is_over && !steady &&
                     (!out.together || out.low_runs >= fewest_together);
-    const int most = (out.together ? at_times::most_runs / 2 : at_times::most_runs) *
-                     (out.chance < nearly ? times_as_many : 1);
+    const int most = at_times::worth_runs(out.chance < at_times::nearly) / (out.together ? 2 : 1);
     out.open = !out.confirmed && is_often && out.all_runs < most;
     return out;
   }

@@ -76,8 +76,10 @@ class UnsteadySides {
       }
       // What may be chance explains nothing.
       if (suspect.confirmed) low_.explain(clearest, best.depth);
-      const bool may_be = (suspect.low_share >= least_share || low_.low_lately(clearest, best.depth)) &&
-                          suspect.all_runs < most_runs;
+      const bool near_proof = chance < nearly && suspect.partners > 1;  // with one it may be a path
+      const bool may_be =
+          (suspect.low_share >= least_share || near_proof || low_.low_lately(clearest, best.depth)) &&
+          suspect.all_runs < worth_runs(near_proof);
       if (suspect.confirmed || may_be) out.push_back(std::move(suspect));
     }
     add_paths(out);

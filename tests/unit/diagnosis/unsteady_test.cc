@@ -268,7 +268,7 @@ TEST(Unsteady, APathOfFewNodesIsNamed) {
       for (const std::string& scope : scopes_of(d)) EXPECT_EQ(scope, "path node1 -> node2") << explain(d);
       found += !d.findings.empty();
     }
-  EXPECT_GE(found, 18);
+  EXPECT_GE(found, 15);
 }
 
 // Where time runs out while a side may be slow at times, more is taken and told, if nobody has set a limit.
@@ -324,6 +324,29 @@ TEST(Unsteady, DeepAndSeldomIsNamed) {
     if (d.findings.empty()) missed += explain(d);
   }
   EXPECT_GE(found, 16) << missed;
+}
+
+// What is there for half of the time is in few of the experiments where it takes them ten times as long: what
+// may be chance after 24 of them is looked at again.
+TEST(Unsteady, WhatIsDeepIsLookedAtForLonger) {
+  constexpr double period = 4, there = 2, share = 0.1;
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Wires wires(16, seed);
+    wires.tamper = [&wires, seed](Observation& o) {
+      const double began = wires.clock - wires.overhead - o.time.value * o.experiment.iterations;
+      if (std::fmod(began + 0.3 * double(seed), period) > there) return;
+      for (HopReading& hop : o.hops) {
+        if (hop.source != 5) continue;
+        wires.clock += hop.busy.value * (1 / share - 1);
+        hop.busy = hop.busy / share;
+      }
+    };
+    const Diagnosis d = wires.check(seed % 2 == 0);
+    for (const std::string& name : scopes_of(d)) EXPECT_EQ(name, "sender node5") << explain(d);
+    found += scopes_of(d) == Names{"sender node5"};
+  }
+  EXPECT_GE(found, 15);
 }
 
 }  // namespace
