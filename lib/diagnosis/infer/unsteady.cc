@@ -20,6 +20,7 @@ using namespace at_times;
 constexpr double deep = 0.6;  // of what is due: what is lower takes so long that its share is of the time
 constexpr double may_be_shadow = 0.1;  // expected of chance, beside a slow side: it is measured again
 constexpr double may_be_path = 0.1;    // expected of chance: it is measured again
+constexpr double faster = 1.1;         // than what is low: it would have shown that
 constexpr std::size_t most_named = 8;
 // Runs: what one shows may be a burst, unless it was low so often since.
 constexpr int fewest_good_of_few = 2, often_since = 6;
@@ -196,6 +197,7 @@ class UnsteadySides {
     int held_back = 0;
     out.unsteady = true;
     std::set<int> runs, partners;
+    std::map<int, double> fastest;  // by partner, when it is not low
     std::vector<double> rates;
     double seconds = 0, low_seconds = 0;
     for (const std::size_t i : list) {
@@ -204,7 +206,12 @@ class UnsteadySides {
       runs.insert(item.reading->run);
       const double took = double(item.reading->bytes) / std::max(item.reading->rate, 1.0);
       seconds += took;
-      if (!low_.low(item, end, depth)) continue;
+      if (!low_.low(item, end, depth)) {
+        const int partner = item.partner(end);
+        const double slower = std::min(inference_.generation(out.node), inference_.generation(partner));
+        fastest[partner] = std::max(fastest[partner], item.reading->rate * slower);
+        continue;
+      }
       low_seconds += took;
       out.readings.push_back(*item.reading);
       partners.insert(item.partner(end));
@@ -222,6 +229,17 @@ class UnsteadySides {
     out.best = upper_median(rates);
     out.ratio = out.best / inference_.reference.rate;
     out.partners = int(partners.size());
+    // Of few nodes the others may be as slow for good, or busy: then one partner alone can tell.
+    const bool one_tells =
+        n_ <= few_nodes && partners.size() == 1 && std::ranges::none_of(fastest, [&](const auto& other) {
+          return !partners.contains(other.first) &&
+                 other.second > faster * out.best * inference_.generation(out.node);
+        });
+    if (one_tells && out.type == ScopeType::sender) {
+      out.type = ScopeType::path, out.peer = *partners.begin();
+    } else if (one_tells && out.type == ScopeType::receiver) {
+      out.type = ScopeType::path, out.peer = std::exchange(out.node, *partners.begin());
+    }
     std::set<int> low_runs;
     for (const Reading& r : out.readings) low_runs.insert(r.run);
     out.all_runs = int(runs.size()), out.low_runs = int(low_runs.size());
@@ -234,7 +252,7 @@ class UnsteadySides {
     // Of few nodes the prior has seen to that.
     const bool mild = depth < mild_depths && n_ > few_nodes;
     out.confirmed = chance < (mild ? by_chance_mild : by_chance) && out.low_runs >= fewest_low &&
-                    out.partners >= (out.type == ScopeType::path ? 1 : std::min(2, n_ - 1)) &&
+                    out.partners >= (one_tells || out.type == ScopeType::path ? 1 : std::min(2, n_ - 1)) &&
                     (out.course != Course::at_times || out.low_share >= least_share);
     out.chance_of_it = chance;
     const int good = out.all_runs - out.low_runs;

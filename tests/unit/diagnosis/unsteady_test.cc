@@ -349,5 +349,33 @@ TEST(Unsteady, WhatIsDeepIsLookedAtForLonger) {
   EXPECT_GE(found, 15);
 }
 
+// Of three nodes one is of an older generation: what the second lacks at times, the third alone can show.
+TEST(Unsteady, WhatOnePartnerAloneCanShowIsThePath) {
+  constexpr double older = 0.3, share = 0.5;
+  struct TwoGenerations : Wires {
+    using Wires::Wires;
+    Structure structure() const override {
+      Structure out;
+      out.port_rates = {Wires::full, Wires::full, older * Wires::full};
+      return out;
+    }
+  };
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    TwoGenerations wires(3, seed);
+    wires.sends[2] = wires.receives[2] = older * Wires::full;
+    wires.tamper = [random = std::mt19937_64(seed)](Observation& o) mutable {
+      const bool now = random() % 2 == 0;
+      for (HopReading& hop : o.hops)
+        if (now && hop.source != 2 && hop.destination != 2) hop.busy = hop.busy / share;
+    };
+    const Diagnosis d = wires.check(false);
+    for (const Finding& f : d.findings)
+      if (f.severity != Severity::info) EXPECT_EQ(f.scope.node + f.scope.peer, 1) << explain(d);
+    found += !scopes_of(d).empty();
+  }
+  EXPECT_GE(found, 16);
+}
+
 }  // namespace
 }  // namespace ringtrue::diagnosis
