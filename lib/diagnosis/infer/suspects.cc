@@ -336,7 +336,8 @@ class SuspectFinder {
       const auto send = side_limit({x, Direction::sends}), receive = side_limit({y, Direction::receives});
       if (!best || !send || !receive || readings_.only_momentary(x, y)) return;
       double limit = reference(), share = t_.warning;
-      if (n_ > 2) {
+      const bool only_pair = are_alone(x, y);
+      if (!only_pair) {
         limit = std::min({limit, *send, *receive});
         bool suspected = false;
         for (const Side side : {Side{x, Direction::sends}, Side{y, Direction::receives}}) {
@@ -349,7 +350,7 @@ class SuspectFinder {
         // A burst may have doubled what the side showed elsewhere.
         if (suspected && readings_.only_brief(x, y)) share = gross_share;
       }
-      if (*best >= share * limit || (n_ > 2 && rails_did_well(x, y, share * limit))) return;
+      if (*best >= share * limit || (!only_pair && rails_did_well(x, y, share * limit))) return;
       Suspect s;
       s.node = x;
       s.peer = y;
@@ -362,6 +363,18 @@ class SuspectFinder {
       auto list = s.alone ? alone_.counting(x, y) : readings_.counting_and_better(x, y);
       add_suspect(std::move(s), std::move(list), limit, 1);
     });
+  }
+
+  // Nobody else shows what their ends can do: two nodes, or two that are faster than all others.
+  bool are_alone(int x, int y) const {
+    if (n_ == 2) return true;
+    const auto as_fast = [&, most = out_.fastest_generation()](int node) {
+      return out_.generation(node) == most;
+    };
+    if (!as_fast(x) || !as_fast(y)) return false;
+    int alike = 0;
+    for (int node = 0; node < n_; ++node) alike += as_fast(node);
+    return alike == 2;
   }
 
   // Another rail was the slowest each time, so that none of them is slow.

@@ -91,6 +91,22 @@ struct Known : Wires {
   }
 };
 
+// Two that are faster than all others show with one another alone what is slow of them.
+TEST(Generations, OfTwoThatAreFasterThePathIsNamed) {
+  for (const int nodes : {3, 4, 6})
+    for (const double share : {1.0, 0.55}) {
+      Known wires(nodes, std::uint64_t(nodes));
+      for (int node = 0; node < nodes; ++node) {
+        const double rate = (node < 2 ? 1 : 0.4) * Wires::full;
+        wires.ports.push_back(rate);
+        wires.sends[std::size_t(node)] = wires.receives[std::size_t(node)] = rate;
+      }
+      wires.receives[0] *= share;
+      const Diagnosis d = wires.check(false);
+      EXPECT_EQ(accused(d), share < 1 ? Names{"path node1 -> node0"} : Names{}) << explain(d);
+    }
+}
+
 // Of which somebody said what their links carry: one finding, with its members.
 TEST(Generations, BelowADeclaredRateAreAWarning) {
   for (const int nodes : {4, 8, 16})
