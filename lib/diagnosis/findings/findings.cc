@@ -174,12 +174,12 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
       say_at_times(StatementKind::path_slow_at_times, {name, peer});
     else
       say(StatementKind::path_rate, {name, peer}, std::move(readings));
-    if (out_.nodes.size() > 2) {
+    if (s.ends_alike) {
+      say(StatementKind::cannot_be_told_apart, {name, peer});
+    } else {
       say(StatementKind::ends_do_better, {name, peer},
           {{"sends_Bps", c_.inference.sends[std::size_t(s.node)].value_or(0)},
            {"receives_Bps", c_.inference.receives[std::size_t(s.peer)].value_or(0)}});
-    } else {
-      say(StatementKind::cannot_be_told_apart, {name, peer});
     }
   } else {
     readings.push_back({"partners", double(s.partners)});

@@ -72,8 +72,9 @@ struct Suspect {
   double ratio = 0;               // best / reference
   std::vector<Reading> readings;  // that count, fastest first
   int partners = 0;               // different ones in `readings`
-  bool alone = false;   // only one direction at a time says more, and `readings` are of such experiments
-  bool chance = false;  // so many readings are as low that these may be chance
+  bool alone = false;       // only one direction at a time says more, and `readings` are of such experiments
+  bool chance = false;      // so many readings are as low that these may be chance
+  bool ends_alike = false;  // a path whose ends nobody else can show better: they are suspects as well
   bool beside_others = false;  // a path that others' lasting traffic may share links with
   // At times: whose lasting traffic for others may be what it lacks then, until both have met; -1: nobody's.
   int busy = -1;

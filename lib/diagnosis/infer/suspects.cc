@@ -355,6 +355,7 @@ class SuspectFinder {
       s.node = x;
       s.peer = y;
       s.partners = 1;
+      s.ends_alike = only_pair;
       // Beside a slow side of the same node, acknowledgements queue: then only the path alone says more.
       s.alone = out_.crowded || (untold_ && sparse_) || unclear(x, y) ||
                 is_suspected(x, Direction::receives) || is_suspected(y, Direction::sends);

@@ -187,7 +187,10 @@ class UnsteadySides {
     out.node = int(s / 2);
     out.type = type_of(s);
     // Of two nodes the sides and the path between are one.
-    if (n_ == 2 && s % 2) out.type = ScopeType::path, out.peer = out.node, out.node = 1 - out.peer;
+    if (n_ == 2 && s % 2) {
+      out.type = ScopeType::path, out.peer = out.node, out.node = 1 - out.peer;
+      out.ends_alike = true;
+    }
     return judged(std::move(out), low_.of(s), s % 2, depth, chance, other_proven ? 1 : lone_readings);
   }
 
@@ -230,11 +233,12 @@ class UnsteadySides {
     out.ratio = out.best / inference_.reference.rate;
     out.partners = int(partners.size());
     // Of few nodes the others may be as slow for good, or busy: then one partner alone can tell.
-    const bool one_tells =
-        n_ <= few_nodes && partners.size() == 1 && std::ranges::none_of(fastest, [&](const auto& other) {
-          return !partners.contains(other.first) &&
-                 other.second > faster * out.best * inference_.generation(out.node);
-        });
+    const bool one_tells = n_ <= few_nodes && out.type != ScopeType::path && partners.size() == 1 &&
+                           std::ranges::none_of(fastest, [&](const auto& other) {
+                             return !partners.contains(other.first) &&
+                                    other.second > faster * out.best * inference_.generation(out.node);
+                           });
+    out.ends_alike |= one_tells;
     if (one_tells && out.type == ScopeType::sender) {
       out.type = ScopeType::path, out.peer = *partners.begin();
     } else if (one_tells && out.type == ScopeType::receiver) {
