@@ -211,7 +211,10 @@ std::vector<Parts::Crossing> Parts::crossings() const {
 
 void Parts::fold(std::vector<Crossing> all) {
   std::set<int> leaves, slow_for_good;
-  for (const Crossing& c : all) leaves.insert(c.from), leaves.insert(c.to);
+  readings_.each_pair([&](int x, int y) {
+    for (const int node : {x, y}) leaves.insert(structure_.leaf[std::size_t(node)]);
+  });
+  leaves.erase(-1);
   // The leaf that explains most, and no chance; again, of what it leaves.
   for (;;) {
     Ends best;

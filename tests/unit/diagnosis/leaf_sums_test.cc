@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "diagnosis/infer/attribute.h"
 #include "fleet.h"
 
 namespace ringtrue::diagnosis {
@@ -57,6 +58,33 @@ TEST(LeafSums, NameOneOfThreeLeaves) {
       const Diagnosis d = fleet.check();
       EXPECT_EQ(named(d), share < 1 ? Names{"slow-leaf leaf 1"} : Names{}) << explain(d);
     }
+}
+
+// Nodes of one of three leaves are suspected, so that what they did one at a time does not count: there are
+// three leaves all the same.
+TEST(LeafSums, NameOneOfThreeLeavesWhoseNodesAreSuspected) {
+  Trunks fleet(12, 4);
+  fleet.hangs.spines = 0;
+  fleet.carries = [&](int leaf) { return leaf == 1 ? 1 : 4; };
+  Readings readings(12), across(12);
+  Experiment e;
+  e.algorithm = collective::AlgorithmId::pairwise;
+  e.bytes = Bytes(std::uint64_t(1e9));
+  for (int run = 1; run <= 8; ++run) {
+    e.order = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    readings.add(*fleet.measure(e), 2 * run, false);
+    e.order = {0, 4, 8, 1, 9, 5, 2, 6, 10, 3, 11, 7};
+    across.add(*fleet.measure(e), 2 * run + 1, true);
+  }
+  Inference inference = infer(readings, Readings(12), std::nullopt, std::nullopt, {}, fleet.hangs);
+  for (const ScopeType side : {ScopeType::sender, ScopeType::receiver}) {
+    Suspect suspect;
+    suspect.type = side, suspect.node = side == ScopeType::sender ? 7 : 4;
+    inference.suspects.push_back(suspect);
+  }
+  const Parts parts(fleet.hangs, readings, across, inference);
+  ASSERT_EQ(parts.fabric().size(), 1u);
+  EXPECT_EQ(parts.fabric()[0].device, "leaf 1");
 }
 
 // One hop of it lacks no more than a member sends for others, and all at once far more.
