@@ -29,7 +29,7 @@ inline constexpr double least_share = 0.15;     // of its runs: what is rarer is
 inline constexpr int fewest_good = 4;           // runs, after which it is over
 inline constexpr std::size_t fewest_alone = 2;  // partners with whom it is low one direction at a time
 
-inline int worth_runs(bool nearly_proven) {
+constexpr int worth_runs(bool nearly_proven) {
   return most_runs * (nearly_proven ? times_as_many : 1);
 }
 

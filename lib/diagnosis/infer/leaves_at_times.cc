@@ -316,12 +316,14 @@ class LeavesAtTimes {
                          return ways() * tail(found.ends, found.depth, others, node) < without_any_node;
                        });
     seeming_ += seems;
+    const int most = at_times::worth_runs(out.chance < at_times::nearly) / (out.together ? 2 : 1);
+    // What was low until a moment ago is looked at again; where that has to end it is slow at times.
     const bool is_over = out.course != Course::ended || out.all_runs - out.low_runs >= at_times::fewest_good;
+    if (!is_over && out.all_runs >= most) out.course = Course::at_times;
     // Where no single hop was good, it may be slow for good, which readings tell better (attribute.h).
     const bool steady = !out.together && !main.any_good && out.all_runs < fewest_steady;
-    out.confirmed = seems && found.chance < enough && is_over && !steady &&
+    out.confirmed = seems && found.chance < enough && (is_over || out.all_runs >= most) && !steady &&
                     (!out.together || out.low_runs >= fewest_together);
-    const int most = at_times::worth_runs(out.chance < at_times::nearly) / (out.together ? 2 : 1);
     out.open = !out.confirmed && is_often && out.all_runs < most;
     return out;
   }

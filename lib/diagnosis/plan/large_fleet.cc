@@ -8,6 +8,7 @@
 
 #include "base/splitmix64.h"
 #include "diagnosis/findings/conclusion.h"
+#include "diagnosis/infer/at_times.h"
 #include "diagnosis/infer/attribute.h"
 #include "diagnosis/infer/generations.h"
 #include "diagnosis/infer/leaf_guess.h"
@@ -27,8 +28,9 @@ constexpr int rounds_for_paths = 5;      // and for single paths where others re
 constexpr int rounds_for_repeated = 14;  // and for those of them that stay low when repeated
 constexpr int looks = 2;                 // again, where a ring was slow
 constexpr double share_of_round = 0.06;
-constexpr int first_across = 3, most_across = 12;  // rounds of all nodes with other leaves
-constexpr double across_seconds = 0.5;             // of their slowest hop, at most
+// Rounds of all nodes with other leaves.
+constexpr int first_across = 3, most_across = at_times::worth_runs(true) / 2;
+constexpr double across_seconds = 0.5;  // of their slowest hop, at most
 constexpr int fewest_leaves_across = 3;
 constexpr int max_retries = 6;          // for ends of which too little is known
 constexpr int economical = 7;           // runs besides these; a ring for its busbw is played only within them

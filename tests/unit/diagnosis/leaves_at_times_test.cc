@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "diagnosis/infer/at_times.h"
 #include "fleet.h"
 
 namespace ringtrue::diagnosis {
@@ -126,6 +127,15 @@ TEST(LeafAtTimes, IsOpenUntilItIsKnownToBeOver) {
   const auto leaves = leaves_of(7, [](int round) { return round < 5; });
   ASSERT_EQ(leaves.size(), 1u);
   EXPECT_FALSE(leaves[0].confirmed);
+}
+
+// After as many as it is worth it was slow at times, be it over or not.
+TEST(LeafAtTimes, IsNamedAtTheEndWhereItWasSlowUntilThen) {
+  const int rounds = at_times::worth_runs(true);
+  const auto leaves = leaves_of(rounds, [&](int round) { return round < rounds - 2; });
+  ASSERT_EQ(leaves.size(), 1u);
+  EXPECT_TRUE(leaves[0].confirmed);
+  EXPECT_EQ(leaves[0].course, Course::at_times);
 }
 
 }  // namespace
