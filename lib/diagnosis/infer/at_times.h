@@ -22,6 +22,7 @@ inline constexpr double by_chance = 1e-4, by_chance_mild = 1e-6;
 inline constexpr std::size_t mild_depths = 3;
 inline constexpr double worth_a_look = 10;      // ... expected of chance: then it is measured again
 inline constexpr int most_runs = 24;            // after which more of the same would not tell
+inline constexpr int most_together = 12;        // of all nodes with other leaves at once
 inline constexpr double nearly = 0.3;           // expected of chance: what comes so near is worth more runs,
 inline constexpr int times_as_many = 3;         // ... as what does not
 inline constexpr int fewest_low = 3;            // runs

@@ -316,7 +316,8 @@ class LeavesAtTimes {
                          return ways() * tail(found.ends, found.depth, others, node) < without_any_node;
                        });
     seeming_ += seems;
-    const int most = at_times::worth_runs(out.chance < at_times::nearly) / (out.together ? 2 : 1);
+    const int most =
+        out.together ? at_times::most_together : at_times::worth_runs(out.chance < at_times::nearly);
     // What was low until a moment ago is looked at again; where that has to end it is slow at times.
     const bool is_over = out.course != Course::ended || out.all_runs - out.low_runs >= at_times::fewest_good;
     if (!is_over && out.all_runs >= most) out.course = Course::at_times;

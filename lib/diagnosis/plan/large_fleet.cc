@@ -29,7 +29,7 @@ constexpr int rounds_for_repeated = 14;  // and for those of them that stay low 
 constexpr int looks = 2;                 // again, where a ring was slow
 constexpr double share_of_round = 0.06;
 // Rounds of all nodes with other leaves.
-constexpr int first_across = 3, most_across = at_times::worth_runs(true) / 2;
+constexpr int first_across = 3, most_across = at_times::most_together;
 constexpr double across_seconds = 0.5;  // of their slowest hop, at most
 constexpr int fewest_leaves_across = 3;
 constexpr int max_retries = 6;          // for ends of which too little is known
