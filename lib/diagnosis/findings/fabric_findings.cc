@@ -8,6 +8,7 @@
 #include "base/hostlist.h"
 #include "diagnosis/findings/conclusion.h"
 #include "diagnosis/findings/confidence.h"
+#include "diagnosis/infer/at_times.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -35,7 +36,10 @@ void Conclusion::name_rails(const Group& group, Finding& f) const {
 }
 
 void Conclusion::add_parts() {
-  for (const FabricPart& part : parts_.fabric()) {
+  std::vector<FabricPart> parts = parts_.fabric();
+  for (const FabricPart& part : parts_.at_times())
+    if (part.at_times->chance < at_times::by_chance) parts.push_back(part);
+  for (const FabricPart& part : parts) {
     if (part.readings.empty()) continue;
     std::string device = part.device;
     if (!part.members.empty()) {

@@ -5,6 +5,7 @@
 
 #include "diagnosis/findings/combine.h"
 #include "diagnosis/findings/conclusion.h"
+#include "diagnosis/infer/at_times.h"
 #include "diagnosis/infer/generations.h"
 #include "diagnosis/plan/plan.h"
 
@@ -228,6 +229,11 @@ bool Conclusion::may_be_faulty() {
                        (s.readings.empty() || parts_.part_of(s.node, s.peer));
     return !s.confirmed && !s.unsteady && !may_be_fine(s) && !crowd && s.best < critical;
   });
+  // Slow at times, as chance explains in no fleet, and not proven for want of something else.
+  grave |= parts_.chance_at_times() < at_times::by_chance || std::ranges::any_of(all, [&](const Suspect& s) {
+             return s.unsteady && !s.confirmed && !s.alone && s.busy < 0 && s.best < critical &&
+                    s.chance_of_it < at_times::by_chance;
+           });
   // Chance explains some sides, and not those of a tenth of the fleet.
   std::set<int> by_chance;
   for (const Suspect& s : all)

@@ -332,7 +332,7 @@ std::vector<Parts::Ends> Parts::add_at_times(const std::set<int>& leaves,
       if (may_be || (two && may_be_pods(part.readings.front().rate))) continue;
       if (leaf.open) {
         open_.insert(leaf.pairs.begin(), leaf.pairs.end());
-        open_chance_ = std::min(open_chance_, leaf.chance);
+        open_parts_.push_back(part);
       }
       if (!leaf.confirmed) continue;
       part.confirmed = true;

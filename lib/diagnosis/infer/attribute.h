@@ -66,8 +66,13 @@ class Parts {
   // Pairs that read low of a leaf that may be slow at times, if it is no chance: others of it would tell.
   bool may_be_at_times(int source, int destination) const { return open_.contains({source, destination}); }
   bool any_at_times() const { return !open_.empty(); }
-  // How many such leaves are expected of chance, at the least; none: many.
-  double chance_at_times() const { return open_chance_; }
+  // Such leaves, and how many of them are expected of chance, at the least; none: many.
+  const std::vector<FabricPart>& at_times() const { return open_parts_; }
+  double chance_at_times() const {
+    double out = std::numeric_limits<double>::infinity();
+    for (const FabricPart& part : open_parts_) out = std::min(out, part.at_times->chance);
+    return out;
+  }
   // Whether a part of the fabric explains this path.
   const FabricPart* part_of(int source, int destination) const;
 
@@ -116,7 +121,7 @@ class Parts {
   std::vector<FabricPart> fabric_;
   bool undecided_ = false;
   std::set<std::pair<int, int>> open_;
-  double open_chance_ = std::numeric_limits<double>::infinity();
+  std::vector<FabricPart> open_parts_;
 };
 
 }  // namespace ringtrue::diagnosis

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "diagnosis/infer/at_times.h"
+#include "diagnosis/infer/attribute.h"
 #include "fleet.h"
 
 namespace ringtrue::diagnosis {
@@ -86,9 +87,9 @@ TEST(LeafAtTimes, IsNotNamedWhereAnotherIsSlowAtTimesAsWell) {
 }
 
 // What ended, began, or came and went, of as many rounds as are asked for.
-std::vector<LeafAtTimes> leaves_of(int rounds, const std::function<bool(int round)>& slow) {
-  constexpr int nodes = 32, leaf_size = 4;
-  Fleet fleet(nodes, leaf_size);
+constexpr int nodes = 32, leaf_size = 4;
+
+Readings readings_of(Fleet& fleet, int rounds, const std::function<bool(int round)>& slow) {
   Readings readings(nodes);
   for (int round = 0; round < rounds; ++round) {
     fleet.ways = [&](int x, int y, int) { return slow(round) && (x / 4 == 3 || y / 4 == 3) ? 0.5 : 1.0; };
@@ -102,6 +103,12 @@ std::vector<LeafAtTimes> leaves_of(int rounds, const std::function<bool(int roun
     }
     readings.add(*fleet.measure(e), round + 1, true);
   }
+  return readings;
+}
+
+std::vector<LeafAtTimes> leaves_of(int rounds, const std::function<bool(int round)>& slow) {
+  Fleet fleet(nodes, leaf_size);
+  const Readings readings = readings_of(fleet, rounds, slow);
   const Inference inference = infer(readings, Readings(nodes), std::nullopt, std::nullopt, {}, fleet.hangs);
   return leaves_at_times(readings, Readings(nodes), inference, fleet.hangs, {});
 }
@@ -127,6 +134,18 @@ TEST(LeafAtTimes, IsOpenUntilItIsKnownToBeOver) {
   const auto leaves = leaves_of(7, [](int round) { return round < 5; });
   ASSERT_EQ(leaves.size(), 1u);
   EXPECT_FALSE(leaves[0].confirmed);
+}
+
+// A check that ends then is no pass.
+TEST(LeafAtTimes, IsAPartThatIsNotNamedUntilThen) {
+  Fleet fleet(nodes, leaf_size);
+  const Readings none(nodes), readings = readings_of(fleet, 7, [](int round) { return round < 5; });
+  const Inference inference = infer(readings, none, std::nullopt, std::nullopt, {}, fleet.hangs);
+  const Parts parts(fleet.hangs, readings, none, inference);
+  EXPECT_TRUE(parts.fabric().empty());
+  ASSERT_EQ(parts.at_times().size(), 1u);
+  EXPECT_EQ(parts.at_times()[0].device, "leaf 3");
+  EXPECT_LT(parts.chance_at_times(), at_times::by_chance);
 }
 
 // After as many as it is worth it was slow at times, be it over or not.
