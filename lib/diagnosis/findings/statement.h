@@ -86,6 +86,7 @@ enum class StatementKind {
   repair_first,
   repair_together,
   off_ring,
+  behind_slower,
   across_leaves,
   slowest_rail,
   no_collective,

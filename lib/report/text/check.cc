@@ -89,8 +89,10 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
         d.nodes, rates, {plain(d.expected.held_against()), document.warning, document.critical}, style);
     if (!map.empty()) out += fmt::format("\n{}", map);
     if (d.verdict == Verdict::healthy && any_below(d, document.warning))
-      out += style.fit(style.paint(
-          "low rates in the matrix did not persist or are within the noise: no fault\n", Ink::dim));
+      out +=
+          style.fit(style.paint("low rates in the matrix did not persist, are within the noise, or are told "
+                                "here: no fault is proven\n",
+                                Ink::dim));
   }
   const std::string above = std::move(out);
   out = "\n";

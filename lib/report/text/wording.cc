@@ -123,8 +123,8 @@ constexpr Wording wordings[] = {
      "most sides reach {rate_Bps}, {reached_share} of what is attainable at the link rate, and none reaches "
      "it"},
     {StatementKind::generation_rate, "generation-rate",
-     "{#members} send and receive up to {rate_Bps} among themselves, the others {fastest_Bps}: they are held "
-     "to what they do themselves. They are {names}"},
+     "{#members:node sends and receives/nodes send and receive} up to {rate_Bps}, the others {fastest_Bps}: "
+     "each is held to its own rate. The slower: {names}"},
     {StatementKind::slow_alike, "slow-alike",
      "{#members:node is/nodes are} slow alike, {low_Bps} to {high_Bps}"},
     {StatementKind::others_on_ports, "others-on-ports",
@@ -169,6 +169,9 @@ constexpr Wording wordings[] = {
      "fixing it together with the other findings: {from_Bps} -> {to_Bps} busbw"},
     {StatementKind::off_ring, "off-ring",
      "not on the ring in the order given (busbw {from_Bps}); traffic between these two is held to "
+     "{rate_Bps}"},
+    {StatementKind::behind_slower, "behind-slower",
+     "what is slower holds the ring in the order given to {from_Bps} busbw; this holds traffic to "
      "{rate_Bps}"},
     {StatementKind::across_leaves, "across-leaves",
      "traffic between leaves that crosses it is held to {rate_Bps}"},

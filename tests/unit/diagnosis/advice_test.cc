@@ -24,6 +24,7 @@ Diagnosis cluster(int nodes) {
 
 void blame(Diagnosis& d, ScopeType type, int node, double share, int peer = -1) {
   Finding& f = d.findings.emplace_back();
+  f.severity = Severity::critical;
   f.scope.type = type;
   f.scope.node = node;
   f.scope.subject.node = d.nodes[std::size_t(node)];
@@ -42,6 +43,15 @@ TEST(Advice, SaysWhatFixingASlowSenderBringsAndLeavesItOut) {
   EXPECT_EQ(plans[0].order.size(), 7u);
   EXPECT_NEAR(plans[0].gain(), 1, 0.01);
   EXPECT_EQ(sentence(plans[0]), "leave out node3: 30.0 MB/s -> 60.0 MB/s busbw over 7 of 8 nodes");
+}
+
+// Nobody is left out for what is over.
+TEST(Advice, IsNoneForWhatIsTold) {
+  Diagnosis d = cluster(8);
+  blame(d, ScopeType::sender, 3, 0.5);
+  d.findings[0].severity = Severity::info;
+  EXPECT_TRUE(advise(d).empty());
+  EXPECT_EQ(sentence(d.findings[0].impact), "");
 }
 
 TEST(Advice, GoesAroundSlowPaths) {
