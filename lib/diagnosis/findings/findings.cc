@@ -178,8 +178,10 @@ void Conclusion::add_evidence(const Suspect& s, Finding& f) const {
       say(StatementKind::cannot_be_told_apart, {name, peer});
     } else {
       say(StatementKind::ends_do_better, {name, peer},
-          {{"sends_Bps", c_.inference.sends[std::size_t(s.node)].value_or(0)},
-           {"receives_Bps", c_.inference.receives[std::size_t(s.peer)].value_or(0)}});
+          {{"sends_Bps",
+            c_.inference.sends[std::size_t(s.node)].value_or(0) * c_.inference.generation(s.node)},
+           {"receives_Bps",
+            c_.inference.receives[std::size_t(s.peer)].value_or(0) * c_.inference.generation(s.peer)}});
     }
   } else {
     readings.push_back({"partners", double(s.partners)});

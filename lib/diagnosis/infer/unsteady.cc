@@ -57,7 +57,7 @@ class UnsteadySides {
       named.insert(clearest);
       const bool proven = other_is_proven(clearest, out);
       Suspect suspect = suspect_of(clearest, best.depth, chance, proven);
-      if (is_shadow(suspect, out) && !is_low_alone(clearest, best.depth)) {
+      if (is_shadow(clearest, suspect, out) && !is_low_alone(clearest, best.depth)) {
         if (!suspect.confirmed && chance > may_be_shadow) continue;
         const bool for_good = n_ > few_nodes && is_slow_for_good(other_of(clearest)),
                    often = n_ > few_nodes && proven && suspect.all_runs >= most_runs;
@@ -89,12 +89,13 @@ class UnsteadySides {
 
  private:
   // Acknowledgements queue behind the data of a slow port, and slow its node's other side, too, if less.
-  bool is_shadow(const Suspect& s, const std::vector<Suspect>& named) const {
+  bool is_shadow(std::size_t side, const Suspect& s, const std::vector<Suspect>& named) const {
     constexpr double as_slow = 1.1, far_slower = 0.6;
     const auto casts = [&](const Suspect& other) {
       const bool sides = other.type == ScopeType::sender || other.type == ScopeType::receiver;
       const double share = other.unsteady ? as_slow : far_slower;
-      return sides && other.node == s.node && other.type != s.type && s.ratio > share * other.ratio;
+      return sides && other.node == int(side / 2) && other.type != type_of(side) &&
+             s.ratio > share * other.ratio;
     };
     return std::any_of(named.begin(), named.end(), casts) ||
            std::any_of(inference_.suspects.begin(), inference_.suspects.end(), casts);
@@ -200,7 +201,10 @@ class UnsteadySides {
     int held_back = 0;
     out.unsteady = true;
     std::set<int> runs, partners;
-    std::map<int, double> fastest;  // by partner, when it is not low
+    std::map<int, double> fastest;  // by partner, when it is not low, as it was measured
+    const auto level_with = [&, node = out.node](int partner) {
+      return std::min(inference_.generation(node), inference_.generation(partner));
+    };
     std::vector<double> rates;
     double seconds = 0, low_seconds = 0;
     for (const std::size_t i : list) {
@@ -211,8 +215,7 @@ class UnsteadySides {
       seconds += took;
       if (!low_.low(item, end, depth)) {
         const int partner = item.partner(end);
-        const double slower = std::min(inference_.generation(out.node), inference_.generation(partner));
-        fastest[partner] = std::max(fastest[partner], item.reading->rate * slower);
+        fastest[partner] = std::max(fastest[partner], item.reading->rate * level_with(partner));
         continue;
       }
       low_seconds += took;
@@ -236,14 +239,9 @@ class UnsteadySides {
     const bool one_tells = n_ <= few_nodes && out.type != ScopeType::path && partners.size() == 1 &&
                            std::ranges::none_of(fastest, [&](const auto& other) {
                              return !partners.contains(other.first) &&
-                                    other.second > faster * out.best * inference_.generation(out.node);
+                                    other.second > faster * out.best * level_with(*partners.begin());
                            });
     out.ends_alike |= one_tells;
-    if (one_tells && out.type == ScopeType::sender) {
-      out.type = ScopeType::path, out.peer = *partners.begin();
-    } else if (one_tells && out.type == ScopeType::receiver) {
-      out.type = ScopeType::path, out.peer = std::exchange(out.node, *partners.begin());
-    }
     std::set<int> low_runs;
     for (const Reading& r : out.readings) low_runs.insert(r.run);
     out.all_runs = int(runs.size()), out.low_runs = int(low_runs.size());
@@ -266,7 +264,7 @@ class UnsteadySides {
              (low_.clear() && low_.alone_is_low(r.run, out.node));
     });
     // Hops of three nodes share no links, and of two there is one each way.
-    const bool may_share = low_.may_share() && !(out.type == ScopeType::path && n_ <= 3);
+    const bool may_share = low_.may_share() && !((one_tells || out.type == ScopeType::path) && n_ <= 3);
     if (may_share && out.confirmed && lone < lone_wanted) {
       // What was guessed to be one leaf may be a pod, and without a guess any two may meet on a trunk.
       out.confirmed = false, out.in_company = true;
@@ -285,7 +283,13 @@ class UnsteadySides {
       out.missing = "slow until a moment ago, and too few experiments since to tell whether that is over";
     } else if (!out.confirmed)
       out.missing =
-          fmt::format("low in {} of {} experiments, which may be chance", out.low_runs, out.all_runs);
+          fmt::format("low in {} of {} experiments, which what others read does not tell from chance",
+                      out.low_runs, out.all_runs);
+    if (one_tells && out.type == ScopeType::sender) {
+      out.type = ScopeType::path, out.peer = *partners.begin();
+    } else if (one_tells && out.type == ScopeType::receiver) {
+      out.type = ScopeType::path, out.peer = std::exchange(out.node, *partners.begin());
+    }
     return out;
   }
 
