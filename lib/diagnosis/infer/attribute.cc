@@ -81,7 +81,7 @@ std::vector<std::vector<double>> Parts::best_of_sides(bool beside_slow) const {
       best.resize(std::max(best.size(), r.rails.size()), std::vector<double>(2 * n, 0));
       for (std::size_t k = 0; k < r.rails.size(); ++k)
         for (const std::size_t side : {std::size_t(x), n + std::size_t(y)})
-          best[k][side] = std::max(best[k][side], r.carried_by_rail(k));
+          best[k][side] = std::max(best[k][side], r.rails[k]);
     }
   });
   for (auto& sides : best) std::erase(sides, 0.0);
