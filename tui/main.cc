@@ -95,12 +95,8 @@ int print_frame(Model& model, const View& view, const KeyMap& keys, const Option
     if (columns && *columns > 0 && *columns <= 1000) size.width = *columns;
     if (lines && *lines > 0 && *lines <= 1000) size.height = *lines;
   }
-  if (size.width < least_size.width || size.height < least_size.height)
-    return failed(Error{Cause::bad_input,
-                        fmt::format("a screen of {}x{} is too small: {}x{} at least", size.width, size.height,
-                                    least_size.width, least_size.height),
-                        {},
-                        "give --size"});
+  if (const auto notice = too_small(size))
+    return failed(Error{Cause::bad_input, "a screen of " + *notice, {}, "give --size"});
   const bool colour = options.colours == Colours::always && !options.mono;
   model.look(int(view.screen));
   const std::string text = printed(draw(*model.whole(patience), view, keys, size), colour);

@@ -137,12 +137,16 @@ std::string draw_screen(Grid& grid, const Box& box, const Snapshot& snapshot, co
 
 }  // namespace
 
+std::optional<std::string> too_small(Size size) {
+  if (size.width >= least_size.width && size.height >= least_size.height) return std::nullopt;
+  return fmt::format("{}x{} is too small: {}x{} at least", size.width, size.height, least_size.width,
+                     least_size.height);
+}
+
 Grid draw(const Snapshot& snapshot, const View& view, const KeyMap& keys, Size size) {
   Grid grid(size, view.letters);
-  if (size.width < least_size.width || size.height < least_size.height) {
-    const std::string notice = fmt::format("{}x{} is too small: {}x{} at least", size.width, size.height,
-                                           least_size.width, least_size.height);
-    draw_text(grid, {0, 0, size.width, size.height}, notice, Paint::warning);
+  if (const auto notice = too_small(size)) {
+    draw_text(grid, {0, 0, size.width, size.height}, *notice, Paint::warning);
     return grid;
   }
   draw_title(grid, snapshot, view);
