@@ -169,14 +169,14 @@ Order avoiding(Order order, const Effects& effects) {
 }
 
 // Of a finding whose effects are some of the model's.
-Statement impact_of(const Model& model, const Finding& f, bool path, const Order& order, double now) {
+Statement impact_of(const Model& model, const Finding& f, const Order& order, double now) {
   const auto is_it = [&](const Effect& e) { return e.finding == &f; };
   const auto repaired = [](const Effect& e) { return e.finding && !e.everywhere; };
   const double together = std::max(model.ring_after(order, model.without(repaired)), now);
   const double alone = model.ring_after(order, model.without(is_it));
   const double only = model.ring_after(order, model.without([&](const Effect& e) { return !is_it(e); }));
   if (only >= together * same && f.measured->value < model.usual() * same)
-    return {path ? StatementKind::off_ring : StatementKind::behind_slower,
+    return {f.scope.type == ScopeType::path ? StatementKind::off_ring : StatementKind::behind_slower,
             {},
             {{"from_Bps", now}, {"rate_Bps", f.measured->value}}};
   if (alone >= together * same) return {StatementKind::repair, {}, {{"from_Bps", now}, {"to_Bps", together}}};
@@ -222,7 +222,7 @@ std::vector<Plan> advise(Diagnosis& d) {
   for (const Effect& e : model.effects()) {
     if (!e.finding || e.everywhere) continue;
     Finding& f = d.findings[std::size_t(e.finding - d.findings.data())];
-    f.impact = impact_of(model, f, e.is_path(), order, now);
+    f.impact = impact_of(model, f, order, now);
   }
 
   const auto names = [&](const Order& nodes) {

@@ -195,7 +195,7 @@ std::vector<Parts::Crossing> Parts::crossings() const {
     if (from < 0 || to < 0 || from == to || !best || readings_.only_momentary(x, y)) return;
     if (suspected.count({x, ScopeType::sender}) || suspected.count({y, ScopeType::receiver})) return;
     const bool slow = *best < slow_share * inference_.reference.rate;
-    const double level = std::min(inference_.generation(x), inference_.generation(y));
+    const double level = inference_.generation(x, y);
     const std::vector<Reading> counting = readings_.counting(x, y);
     const std::vector<int> rails = slow ? slow_rails(counting) : std::vector<int>();
     const bool some = !rails.empty() && rails.size() < usual_.size();
@@ -330,10 +330,7 @@ std::vector<Parts::Ends> Parts::add_at_times(const std::set<int>& leaves,
       const bool two = leaves.size() == 2, may_be = may_be_others(part, two);
       others |= may_be;
       if (may_be || (two && may_be_pods(part.readings.front().rate))) continue;
-      if (leaf.open) {
-        open_.insert(leaf.pairs.begin(), leaf.pairs.end());
-        open_parts_.push_back(part);
-      }
+      if (leaf.open) open_parts_.push_back(part);
       if (!leaf.confirmed) continue;
       part.confirmed = true;
       fabric_.push_back(std::move(part));
@@ -385,7 +382,7 @@ std::optional<double> Parts::lacks(const FabricPart& part, bool up) const {
   for (const Reading& r : part.readings) {
     if (own(r.source) != up) continue;
     // What an older node lacks, it lacks of what others carry there.
-    const double level = std::min(inference_.generation(r.source), inference_.generation(r.destination));
+    const double level = inference_.generation(r.source, r.destination);
     out.push_back(together ? part.at_times->hops * (part.usual(inference_) - r.rate)
                            : part.usual(inference_) - r.rate * level);
   }

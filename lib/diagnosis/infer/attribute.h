@@ -10,6 +10,7 @@
 //   are proven, two and more: of one leaf, that is a trunk of it; of several, a spine.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
@@ -64,8 +65,12 @@ class Parts {
   // A leaf's pairs with others were all slow, but it may be chance: more of them would tell.
   bool undecided() const { return undecided_; }
   // Pairs that read low of a leaf that may be slow at times, if it is no chance: others of it would tell.
-  bool may_be_at_times(int source, int destination) const { return open_.contains({source, destination}); }
-  bool any_at_times() const { return !open_.empty(); }
+  bool may_be_at_times(int source, int destination) const {
+    return std::ranges::any_of(open_parts_, [&](const FabricPart& part) {
+      return std::ranges::binary_search(part.pairs, std::pair(source, destination));
+    });
+  }
+  bool any_at_times() const { return !open_parts_.empty(); }
   // Such leaves, and how many of them are expected of chance, at the least; none: many.
   const std::vector<FabricPart>& at_times() const { return open_parts_; }
   double chance_at_times() const {
@@ -120,7 +125,6 @@ class Parts {
   std::optional<SlowRail> slow_rail_;
   std::vector<FabricPart> fabric_;
   bool undecided_ = false;
-  std::set<std::pair<int, int>> open_;
   std::vector<FabricPart> open_parts_;
 };
 

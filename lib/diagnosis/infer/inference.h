@@ -165,9 +165,13 @@ struct Inference {
   double fastest_generation() const {
     return held_to.empty() ? 1 : *std::max_element(held_to.begin(), held_to.end());
   }
+  // Of a hop: its slower end's.
+  double generation(int source, int destination) const {
+    return std::min(generation(source), generation(destination));
+  }
   // What a rate of the suspect is in truth over what stands here.
   double generation(const Suspect& s) const {
-    return s.peer < 0 ? generation(s.node) : std::min(generation(s.node), generation(s.peer));
+    return s.peer < 0 ? generation(s.node) : generation(s.node, s.peer);
   }
   const Suspect* find(ScopeType type, int node) const;  // sender or receiver
   bool is_overshadowed(Side side) const;

@@ -86,7 +86,7 @@ std::vector<LeafSum> leaf_sums(const Readings& across, const Inference& inferenc
   across.each_pair([&](int x, int y) {
     const int from = structure.leaf[std::size_t(x)], to = structure.leaf[std::size_t(y)];
     if (from < 0 || to < 0 || from == to || except.contains(from) || except.contains(to)) return;
-    const double due = inference.due(x, y) * std::min(inference.generation(x), inference.generation(y));
+    const double due = inference.due(x, y) * inference.generation(x, y);
     if (due <= 0) return;
     for (const Reading& r : across.of(x, y)) {
       if (r.momentary || r.held_back) continue;

@@ -96,7 +96,7 @@ LowReadings::LowReadings(const Readings& readings, const Inference& inference, c
   readings.each_pair([&](int x, int y) {
     const bool crosses = structure.crosses(x, y);  // a trunk may be what is slow
     // Both of its sides are slow alike, and no port says that it is meant to be.
-    const bool slow_alike = !ports_tell && std::min(inference.generation(x), inference.generation(y)) < 1;
+    const bool slow_alike = !ports_tell && inference.generation(x, y) < 1;
     const double sends = inference.sends[std::size_t(x)].value_or(0),
                  receives = inference.receives[std::size_t(y)].value_or(0);
     // Held against what both ends have shown: a port that is slower for good is not slow at times.

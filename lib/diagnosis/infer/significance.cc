@@ -348,8 +348,7 @@ bool Significance::others_cross_well(const Suspect& side) const {
     const int own = side.type == ScopeType::sender ? x : y;
     if (own == side.node || leaf(own) != leaf(side.node) || !structure_.crosses(x, y)) return;
     // What an older node crosses well may be too little.
-    if (std::min(inference_.generation(x), inference_.generation(y)) < inference_.generation(side.node))
-      return;
+    if (inference_.generation(x, y) < inference_.generation(side.node)) return;
     for (const Reading& r : readings_.of(x, y)) well += !r.momentary && r.rate >= good;
   });
   return !mates || well >= enough;

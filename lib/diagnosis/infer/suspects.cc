@@ -28,7 +28,10 @@ class SuspectFinder {
         n_(readings.nodes()),
         sparse_(between_neighbours(structure, n_)),
         untold_(structure.leaf.empty()),
-        scales_(readings, thresholds, structure, inference) {}
+        scales_(readings, thresholds, structure, inference),
+        fastest_(inference.held_to.empty()
+                     ? n_
+                     : int(std::ranges::count(inference.held_to, inference.fastest_generation()))) {}
 
   void run() {
     find_overshadowed();
@@ -366,17 +369,9 @@ class SuspectFinder {
     });
   }
 
+  bool is_fastest(int node) const { return out_.generation(node) == out_.fastest_generation(); }
   // Nobody else shows what their ends can do: two nodes, or two that are faster than all others.
-  bool are_alone(int x, int y) const {
-    if (n_ == 2) return true;
-    const auto as_fast = [&, most = out_.fastest_generation()](int node) {
-      return out_.generation(node) == most;
-    };
-    if (!as_fast(x) || !as_fast(y)) return false;
-    int alike = 0;
-    for (int node = 0; node < n_; ++node) alike += as_fast(node);
-    return alike == 2;
-  }
+  bool are_alone(int x, int y) const { return fastest_ == 2 && is_fastest(x) && is_fastest(y); }
 
   // Another rail was the slowest each time, so that none of them is slow.
   bool rails_did_well(int x, int y, double rate) const {
@@ -414,6 +409,7 @@ class SuspectFinder {
   const int n_;
   const bool sparse_, untold_;
   const Significance scales_;
+  const int fastest_;  // nodes of that generation
   std::vector<Side> suspected_;
 };
 

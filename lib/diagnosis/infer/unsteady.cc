@@ -202,9 +202,7 @@ class UnsteadySides {
     out.unsteady = true;
     std::set<int> runs, partners;
     std::map<int, double> fastest;  // by partner, when it is not low, as it was measured
-    const auto level_with = [&, node = out.node](int partner) {
-      return std::min(inference_.generation(node), inference_.generation(partner));
-    };
+    const int node = out.node;
     std::vector<double> rates;
     double seconds = 0, low_seconds = 0;
     for (const std::size_t i : list) {
@@ -215,7 +213,8 @@ class UnsteadySides {
       seconds += took;
       if (!low_.low(item, end, depth)) {
         const int partner = item.partner(end);
-        fastest[partner] = std::max(fastest[partner], item.reading->rate * level_with(partner));
+        fastest[partner] =
+            std::max(fastest[partner], item.reading->rate * inference_.generation(node, partner));
         continue;
       }
       low_seconds += took;
@@ -236,11 +235,12 @@ class UnsteadySides {
     out.ratio = out.best / inference_.reference.rate;
     out.partners = int(partners.size());
     // Of few nodes the others may be as slow for good, or busy: then one partner alone can tell.
-    const bool one_tells = n_ <= few_nodes && out.type != ScopeType::path && partners.size() == 1 &&
-                           std::ranges::none_of(fastest, [&](const auto& other) {
-                             return !partners.contains(other.first) &&
-                                    other.second > faster * out.best * level_with(*partners.begin());
-                           });
+    const bool one_tells =
+        n_ <= few_nodes && out.type != ScopeType::path && partners.size() == 1 &&
+        std::ranges::none_of(fastest, [&](const auto& other) {
+          return !partners.contains(other.first) &&
+                 other.second > faster * out.best * inference_.generation(node, *partners.begin());
+        });
     out.ends_alike |= one_tells;
     std::set<int> low_runs;
     for (const Reading& r : out.readings) low_runs.insert(r.run);

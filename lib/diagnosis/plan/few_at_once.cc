@@ -283,7 +283,7 @@ bool Planner::seldom_crowded(const Inference& inference) const {
   double all = 0, low = 0;
   seen_.readings.each_pair([&](int x, int y) {
     if (inference.due(x, y) < good) return;
-    const double level = std::min(inference.generation(x), inference.generation(y));
+    const double level = inference.generation(x, y);
     for (const Reading& r : seen_.readings.of(x, y))
       if (r.shared && !r.momentary && !r.held_back) ++all, low += r.rate < good * level;
   });
@@ -299,7 +299,7 @@ void Planner::fit_room(const NodePairs& pairs, const Inference& inference) {
       const auto list = seen_.readings.of(from, to);
       if (list.empty() || list.back().run != seen_.cost.runs) continue;
       if (inference.due(from, to) < good) continue;  // it may be an end that is slow
-      const double level = std::min(inference.generation(from), inference.generation(to));
+      const double level = inference.generation(from, to);
       ++all, low += list.back().carried() < good * level;
     }
   }

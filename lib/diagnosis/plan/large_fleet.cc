@@ -28,8 +28,7 @@ constexpr int rounds_for_paths = 5;      // and for single paths where others re
 constexpr int rounds_for_repeated = 14;  // and for those of them that stay low when repeated
 constexpr int looks = 2;                 // again, where a ring was slow
 constexpr double share_of_round = 0.06;
-// Rounds of all nodes with other leaves.
-constexpr int first_across = 3, most_across = at_times::most_together;
+constexpr int first_across = 3;         // rounds of all nodes with other leaves
 constexpr double across_seconds = 0.5;  // of their slowest hop, at most
 constexpr int fewest_leaves_across = 3;
 constexpr int max_retries = 6;          // for ends of which too little is known
@@ -301,7 +300,7 @@ Planner::Task Planner::settle() {
 // All nodes with other leaves at once, some times, and more often while a leaf may be slow.
 bool Planner::may_go_across(const Inference& inference, const Parts& parts, bool open) const {
   if (seen_.crossings || rounds_ < screening_rounds()) return false;
-  if (across_rounds_ >= (parts.any_at_times() ? most_across : first_across)) return false;
+  if (across_rounds_ >= (parts.any_at_times() ? at_times::most_together : first_across)) return false;
   if (std::ranges::any_of(inference.suspects, &Suspect::confirmed)) return false;  // first things first
   // Now and then between the others: what comes and goes is not away in all of them.
   const bool others = open || watches(inference);

@@ -134,7 +134,7 @@ bool Planner::unsteady_alone(int x, const Inference& inference) const {
   } partners[2];
   for (const Direction d : {Direction::sends, Direction::receives})
     for (const auto& [a, b] : pairs_of(seen_.alone, {x, d})) {
-      const double level = std::min(inference.generation(a), inference.generation(b));
+      const double level = inference.generation(a, b);
       const double due = inference.thresholds.warning * inference.reference.rate * level;
       bool low = false;
       for (const Reading& r : seen_.alone.of(a, b))

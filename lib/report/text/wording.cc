@@ -36,9 +36,8 @@ constexpr Wording wordings[] = {
      "both ends reach more with other partners: {0} sends up to {sends_Bps}, {1} receives up to "
      "{receives_Bps}"},
     {StatementKind::cannot_be_told_apart, "cannot-be-told-apart",
-     "{0}'s sending side, {1}'s receiving side and the path between cannot be told apart, as no other node "
-     "can "
-     "show them better: all three are suspects"},
+     "{0}'s sending side, {1}'s receiving side and the path between cannot be told apart, as no other "
+     "node can show them better: all three are suspects"},
     {StatementKind::send_rate, "send-rate",
      "{0} sends at most {rate_Bps} to any of {#partners} ({#readings} in {#experiments}, {low_Bps} to "
      "{high_Bps}); expected {expected_Bps}"},
