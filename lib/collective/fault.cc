@@ -96,6 +96,8 @@ Result<Fault> parse_fault(std::string_view text) {
   auto ends = parse_end(hop.substr(0, arrow), text, fault.source);
   if (ends) ends = parse_end(hop.substr(arrow + 1), text, fault.destination);
   if (!ends) return tl::unexpected(ends.error());
+  if (fault.source && fault.source == fault.destination)
+    return bad(fmt::format("hop '{}' in fault '{}' leads nowhere", hop, text), "name two ranks");
 
   bool given = false;
   std::string_view rest = colon == text.npos ? std::string_view{} : text.substr(colon + 1);

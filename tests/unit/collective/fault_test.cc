@@ -52,6 +52,7 @@ TEST(Fault, RefusesWithACause) {
                            "@1>2",
                            "cut@-1>2",
                            "cut@1>2>3",
+                           "cut@1>1:after=1",
                            "cut@1>2:after=-1",
                            "drop@1>2:nth=0",
                            "drop@1>2:nth=1.5",
