@@ -57,8 +57,10 @@ void Evidence::note_ring(const Observation& observation) {
       slowest.source = hop.source, slowest.destination = hop.destination, slowest.rate = *rate;
   }
   if (slowest.source >= 0) slowest_hop = slowest;
-  const auto& busbw = runs.back().busbw;
-  if (busbw) ring_busbw = busbw;  // the later is the longer, which no burst flatters
+  const RunRecord& run = runs.back();
+  // A burst flatters a short one; the later is the longer.
+  if (run.busbw && (run.stage != Stage::probe || observation.time.value >= settled_from))
+    ring_busbw = run.busbw;
 }
 
 bool Evidence::is_dead(int node) const {
