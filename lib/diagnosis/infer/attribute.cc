@@ -67,8 +67,9 @@ Parts::Parts(const Structure& structure, const Readings& readings, const Reading
   }
 }
 
-// By rail: the best of what each node sends, then receives, of those that have shown anything.
-std::vector<std::vector<double>> Parts::best_of_sides(bool beside_slow) const {
+// By rail: the best of what each node sends, then receives, of those that have shown anything; with what
+// others sent there meanwhile.
+std::vector<std::vector<double>> Parts::best_of_sides(bool beside_slow, bool with_others) const {
   const auto n = std::size_t(readings_.nodes());
   std::vector<std::vector<double>> best;
   readings_.each_pair([&](int x, int y) {
@@ -81,7 +82,7 @@ std::vector<std::vector<double>> Parts::best_of_sides(bool beside_slow) const {
       best.resize(std::max(best.size(), r.rails.size()), std::vector<double>(2 * n, 0));
       for (std::size_t k = 0; k < r.rails.size(); ++k)
         for (const std::size_t side : {std::size_t(x), n + std::size_t(y)})
-          best[k][side] = std::max(best[k][side], r.rails[k]);
+          best[k][side] = std::max(best[k][side], with_others ? r.carried_by_rail(k) : r.rails[k]);
     }
   });
   for (auto& sides : best) std::erase(sides, 0.0);
@@ -116,7 +117,11 @@ void Parts::find_rail() {
   others.erase(others.begin() + std::ptrdiff_t(slowest));
   const double usual = upper_median(others);
   const double share = slow_share - badly_known / double(fewest);
-  if (usual_[slowest] < share * usual && !crowded_) slow_rail_ = {int(slowest), usual_[slowest], usual};
+  if (usual_[slowest] >= share * usual || crowded_) return;
+  // Not where others fill it. What they sent and what we did may not have been at once, so that their sum
+  // only clears.
+  if (upper_median(best_of_sides(false, true)[slowest]) < share * usual)
+    slow_rail_ = {int(slowest), usual_[slowest], usual};
 }
 
 std::vector<int> Parts::slow_rails(const Suspect& s) const {

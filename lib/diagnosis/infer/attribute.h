@@ -109,7 +109,7 @@ class Parts {
   std::size_t explains(const std::vector<Crossing>& all, const Ends& ends, std::size_t leaves);
   void add(const std::vector<Crossing>& all, const Ends& ends, const std::set<int>& leaves);
   void fold_confirmed(std::vector<Crossing> crossings, int leaves);
-  std::vector<std::vector<double>> best_of_sides(bool beside_slow) const;
+  std::vector<std::vector<double>> best_of_sides(bool beside_slow, bool with_others = false) const;
   void find_rail();
   bool may_be_pods(double rate) const;
   bool may_be_others(const FabricPart& part, bool anybodys) const;

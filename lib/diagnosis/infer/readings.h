@@ -79,6 +79,9 @@ struct Reading {
   }
   // What the hop would have carried without others at its ends, at least.
   double carried() const { return rate + std::max(others_sent, others_received); }
+  double carried_by_rail(std::size_t rail) const {
+    return std::max(rail_carried_by(Direction::sends, rail), rail_carried_by(Direction::receives, rail));
+  }
   // Less of others' traffic is lost in what readings scatter by.
   bool is_beside(double others) const { return others > 0.07 * (rate + others); }
 };

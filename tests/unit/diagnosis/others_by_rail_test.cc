@@ -1,6 +1,8 @@
 // Others' traffic on some rails of several: a hop is as fast as its slowest rail.
 #include <gtest/gtest.h>
 
+#include "diagnosis/infer/attribute.h"
+#include "diagnosis/infer/inference.h"
 #include "diagnosis/infer/readings.h"
 
 namespace ringtrue::diagnosis {
@@ -59,6 +61,33 @@ TEST(OthersByRail, MakeNoOtherRailFaster) {
   const auto counting = seen.counting_for(Direction::sends, 0, 1);
   ASSERT_EQ(counting.size(), 1u);
   for (const double rail : counting[0].rails) EXPECT_NEAR(rail, rail_rate, 1e6);
+}
+
+// Two of three nodes have one NIC busy, which is most of all sides that have one.
+TEST(OthersByRail, AreNoSlowRail) {
+  constexpr int nodes = 3;
+  Readings seen(nodes);
+  for (int run = 0; run < 6; ++run) {
+    Observation o;
+    for (int x = 0; x < nodes; ++x) {
+      HopReading hop;
+      hop.source = x, hop.destination = (x + 1 + run % 2) % nodes;
+      hop.bytes = Bytes(4'000'000'000);
+      for (int k = 0; k < rails; ++k)
+        hop.rails.push_back({k, Bytes(1'000'000'000), Seconds(k == 1 ? 1 / 5.0 : 1 / 10.0)});
+      hop.busy = hop.rails[1].busy;
+      o.hops.push_back(hop);
+    }
+    for (const int node : {0, 1}) {
+      o.others[node].sends = o.others[node].receives = 5e9;
+      o.others[node].sends_by_rail = o.others[node].receives_by_rail = {0, 5e9, 0, 0};
+    }
+    seen.add(o, run, run > 2);
+  }
+  const Structure structure;
+  const Readings none(nodes);
+  const Inference inference = infer(seen, none, std::nullopt, std::nullopt, {}, structure);
+  EXPECT_FALSE(Parts(structure, seen, none, inference).slow_rail());
 }
 
 TEST(OthersTraffic, OfOneRailMayHoldUpAsMuchOnAllOfThem) {
