@@ -46,6 +46,7 @@ class Conclusion {
   Severity severity(double ratio) const;
 
   void add_fleet();
+  void add_of_all(Finding f);
   void add_generations();
   std::optional<double> slower_than_declared() const;  // a generation: its rate, bytes/s
   void add_others();

@@ -120,7 +120,7 @@ void Conclusion::add_parts() {
          {{"rail", double(rail->rail)}, {"rate_Bps", rail->rate}, {"usual_Bps", rail->usual}}});
     f.impact = StatementKind::slowest_rail;
     f.next = StatementKind::look_at_rail;
-    out_.findings.push_back(std::move(f));
+    add_of_all(std::move(f));
   }
 }
 

@@ -80,7 +80,29 @@ void Conclusion::add_fleet() {
   f.impact = {StatementKind::repair, {}, {{"from_Bps", r.rate}}};
   if (out_.expected.value) f.impact.values.push_back({"to_Bps", out_.expected.value->value});
   f.next = StatementKind::look_at_fleet;
-  out_.findings.push_back(std::move(f));
+  add_of_all(std::move(f));
+}
+
+// Of the fleet or a rail. Where two nodes are newer than all others, these alone show it, and the fault of
+// one of them looks the same.
+void Conclusion::add_of_all(Finding f) {
+  const std::vector<int> newest = newest_of(c_.structure.port_rates);
+  if (newest.size() != 2 || c_.readings.nodes() == 2) {
+    out_.findings.push_back(std::move(f));
+    return;
+  }
+  for (const auto& [from, to] : {std::pair(newest[0], newest[1]), std::pair(newest[1], newest[0])}) {
+    if (c_.inference.explains(from, to)) continue;  // it is one of them
+    Finding path = f;
+    path.kind = FindingKind::slow_path;
+    path.scope.type = ScopeType::path;
+    path.scope.node = from, path.scope.peer = to;
+    path.scope.subject.node = node(from), path.scope.peer_name = node(to);
+    path.evidence.push_back({StatementKind::cannot_be_told_apart, {node(from), node(to)}});
+    path.impact = {};
+    path.next = next(path.scope);
+    out_.findings.push_back(std::move(path));
+  }
 }
 
 std::optional<double> Conclusion::slower_than_declared() const {
@@ -92,9 +114,16 @@ std::optional<double> Conclusion::slower_than_declared() const {
 
 // Not wrong, but what the others are held to would accuse them.
 void Conclusion::add_generations() {
-  std::map<double, std::vector<std::string>> members;  // by their share, of the slower ones
+  constexpr double alike = 0.97;                       // what is no generation of its own
+  std::map<double, std::vector<std::string>> members;  // by the most of their shares, of the slower ones
+  std::vector<std::pair<double, int>> slower;
   for (std::size_t i = 0; i < c_.inference.generations.size(); ++i)
-    if (c_.inference.generations[i] < 1) members[c_.inference.generations[i]].push_back(node(int(i)));
+    if (c_.inference.generations[i] < alike) slower.emplace_back(-c_.inference.generations[i], int(i));
+  std::sort(slower.begin(), slower.end());
+  for (const auto& [share, i] : slower) {
+    const bool first = members.empty() || -share < alike * members.begin()->first;
+    members[first ? -share : members.begin()->first].push_back(node(i));
+  }
   if (members.empty()) return;
   Finding f;
   f.kind = FindingKind::mixed_generations;

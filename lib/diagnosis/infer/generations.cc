@@ -10,7 +10,7 @@ namespace {
 constexpr double alike = 0.85, slower = 0.8;
 constexpr double fewest_share = 0.05;  // of the nodes; and two
 constexpr double met_share = 0.75;     // of the members, that met another one
-constexpr double full_share = 0.85;    // of its ports' rate, which protocols leave
+constexpr double port_excess = 0.1;    // over a port's rate, that readings beside others' traffic show
 
 struct Node {
   int node = 0;
@@ -65,11 +65,14 @@ std::vector<double> by_ports(const Readings& readings, const std::vector<double>
     if (out[std::size_t(x)] == 1 && out[std::size_t(y)] == 1)
       fastest = std::max(fastest, best_of(readings, x, y));
   });
+  if (fastest > 0)  // one of them may be slower than it was
+    for (const auto& side : {shown.sends, shown.receives})
+      fastest = std::max(fastest, *std::max_element(side.begin(), side.end()));
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double most_shown = std::max(shown.sends[i], shown.receives[i]);
     if (fastest <= 0 || slower * most_shown <= out[i] * fastest) continue;
     // Its ports are no faster: it is those with faster ones that do not reach theirs.
-    const bool as_its_ports = most_shown >= full_share * port_rates[i] && most_shown <= port_rates[i];
+    const bool as_its_ports = most_shown <= (1 + port_excess) * port_rates[i];
     out[i] = as_its_ports ? std::min(1.0, most_shown / fastest) : 1;
   }
   return *std::min_element(out.begin(), out.end()) < 1 ? out : std::vector<double>();
@@ -79,6 +82,15 @@ std::vector<double> by_ports(const Readings& readings, const std::vector<double>
 
 bool knows_all(const std::vector<double>& port_rates) {
   return !port_rates.empty() && std::find(port_rates.begin(), port_rates.end(), 0.0) == port_rates.end();
+}
+
+std::vector<int> newest_of(const std::vector<double>& port_rates) {
+  std::vector<int> out;
+  if (!knows_all(port_rates)) return out;
+  const double most = *std::max_element(port_rates.begin(), port_rates.end());
+  for (std::size_t i = 0; i < port_rates.size(); ++i)
+    if (port_rates[i] > slower * most) out.push_back(int(i));
+  return out;
 }
 
 std::vector<double> generations(const Readings& readings, const std::vector<double>& port_rates) {

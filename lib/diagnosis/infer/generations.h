@@ -12,6 +12,9 @@ namespace ringtrue::diagnosis {
 // Whether every node's ports say what they carry.
 bool knows_all(const std::vector<double>& port_rates);
 
+// The nodes, rising, whose ports are as fast as any; none where not all are known.
+std::vector<int> newest_of(const std::vector<double>& port_rates);
+
 // By node: what its ports do over what those of the fastest generation do; empty where there is but one. As
 // the ports' own rates say, where those of all nodes are known; else by what they do at their best: a
 // generation has two members and more, of which most were measured with one another and were as slow there:

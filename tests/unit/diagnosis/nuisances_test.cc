@@ -109,6 +109,35 @@ TEST(Generations, OfTwoThatAreFasterThePathIsNamed) {
     }
 }
 
+// Of two newer nodes with one that is slow nobody shows what newer ports do: an older one that does what its
+// own can is none of those that are to blame.
+TEST(Generations, AnOlderNodeIsNotNamedForWhatTheFastestLack) {
+  const std::vector<double> shares = {1, 1, 0.5, 0.5, 0.25};
+  for (const bool told : {false, true})
+    for (const std::size_t nodes : {3, 4, 5})
+      for (const double slow : {0.6, 0.45, 0.33}) {
+        Known wires(int(nodes), nodes);
+        for (std::size_t node = 0; node < nodes; ++node) {
+          const double rate = shares[node] * Wires::full;
+          wires.ports.push_back(1.25 * rate);  // protocols leave 80 %
+          wires.sends[node] = wires.receives[node] = rate;
+        }
+        wires.receives[0] *= slow, wires.sends[0] *= slow;
+        const Diagnosis d = wires.check(told);
+        // Where others do better than it does, it is told from its partner.
+        const bool alone = slow > 0.5;
+        if (told)
+          EXPECT_EQ(accused(d),
+                    alone ? (Names{"path node0 -> node1", "path node1 -> node0"}) : Names{"node node0"})
+              << explain(d);
+        for (const Finding& f : d.findings) {
+          if (f.severity == Severity::info) continue;
+          EXPECT_LT(f.scope.node, 2) << explain(d);
+          EXPECT_LT(f.scope.peer, 2) << explain(d);
+        }
+      }
+}
+
 // Of which somebody said what their links carry: one finding, with its members.
 TEST(Generations, BelowADeclaredRateAreAWarning) {
   for (const int nodes : {4, 8, 16})
