@@ -243,6 +243,21 @@ class CaseScorer {
     return has(ScopeType::sender) && has(ScopeType::receiver);
   }
 
+  // The path between a host with a fault and the one partner that can see it, the way that it is slow.
+  bool is_way_to_the_only_witness(const Finding& finding, const Fault& fault) const {
+    constexpr double seen = 0.05;
+    const int node = finding.scope.node, peer = finding.scope.peer;
+    const sim::Place& place = fault.place;
+    if (!is(finding, ScopeType::path) || !case_.kind->host || faults_.size() != 1) return false;
+    const bool out = node == place.node && place.side != Side::in;
+    const bool in = peer == place.node && place.side != Side::out;
+    if (!out && !in) return false;
+    for (int other = 0; other < fabric_.nodes; ++other)
+      if (other != place.node && (severity_seen_by(other, case_) >= seen) != (other == (out ? peer : node)))
+        return false;
+    return true;
+  }
+
   // Whether a finding names exactly what is faulty: see scope.h.
   bool names(const Finding& finding, const Fault& fault) {
     const diagnosis::Scope& at = finding.scope;
@@ -265,6 +280,7 @@ class CaseScorer {
     const bool one_rail = place.what == What::nic && fabric_.rails > 1;
     if (one_rail && number_in(at.subject.device) != place.part) return false;
     if (fabric_.nodes == 2) return true;
+    if (is_way_to_the_only_witness(finding, fault)) return true;
     if (one_rail) return here && is(finding, ScopeType::nic);
     if (place.what == What::path) return is(finding, ScopeType::path) && crosses(at.node, at.peer, fault);
     if (!here || at.peer >= 0) return false;
@@ -301,6 +317,12 @@ class CaseScorer {
 };
 
 }  // namespace
+
+double severity_seen_by(int partner, const Case& c) {
+  const double own = c.world.generation(c.world.fabric.faults.front().place.node);
+  const double rate = c.world.generation(partner);
+  return 1 - std::min(own * (1 - c.severity), rate) / std::min(own, rate);
+}
 
 diagnosis::CaseScore score_case(const Case& c, const diagnosis::Diagnosis& diagnosis) {
   return CaseScorer(c, diagnosis)();

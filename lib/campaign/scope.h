@@ -7,6 +7,9 @@
 //   NICs at its ends carry the same data: one class. Only what a receiver's program, a single rail or a
 //   node that is silent shows goes beyond. With three nodes and more sides and paths differ, because a side
 //   is seen with two partners.
+// - Where all partners but one are slower than what a host's fault leaves, that one alone shows it, and the
+// two
+//   are as two nodes: the path between them, that way, is exact as well.
 // - A node's only NIC and the node's links are one; with several rails a NIC is its own, whichever way.
 // - A round trip crosses both ends' links both ways: added latency of a node's sending side, its receiving
 //   side or both are one class, as are both directions of a path.
@@ -26,6 +29,10 @@
 #include "diagnosis/findings/report.h"
 
 namespace ringtrue::campaign {
+
+// What a partner can see of the fault of a host, as a share: a port that carries more than the partner's,
+// still or again, shows no lack.
+double severity_seen_by(int partner, const Case& c);
 
 diagnosis::CaseScore score_case(const Case& c, const diagnosis::Diagnosis& diagnosis);
 

@@ -56,17 +56,14 @@ bool is_of(const Outcome& o, Kind::Group group) {
   return o.drawn.kind->group == group;
 }
 
-// What the fastest partner can see of a fault: a port that carries more than anybody's, still or again, shows
-// no lack. 0: dead.
+// What any partner can see of a fault. 0: dead.
 double visible_severity(const Case& c) {
   const sim::Fabric& fabric = c.world.fabric;
   if (c.severity == 0 || fabric.faults.size() != 1) return c.severity;
-  const int node = fabric.faults.front().place.node;
-  double partner = 0;
+  double out = 0;
   for (int other = 0; other < fabric.nodes; ++other)
-    if (other != node) partner = std::max(partner, c.world.generation(other));
-  const double own = c.world.generation(node);
-  return 1 - std::min(own * (1 - c.severity), partner) / std::min(own, partner);
+    if (other != fabric.faults.front().place.node) out = std::max(out, severity_seen_by(other, c));
+  return out;
 }
 
 // What is no matter of how far healthy ports differ: twice their standard deviation.

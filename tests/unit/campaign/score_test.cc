@@ -68,6 +68,21 @@ TEST(Scope, OfTwoNodesIsOne) {
   EXPECT_FALSE(of(nic, {finding(ScopeType::path, 0, 1)}).exact);
 }
 
+TEST(Scope, OfWhatOnePartnerAloneSeesIsThePathToIt) {
+  Case c = case_of(3, "slow-link@node0>:share=60%");
+  c.kind = *find_kind("slow-out");
+  c.severity = 0.4;
+  c.world.generations = {{2, 0.5}};
+  EXPECT_TRUE(of(c, {finding(ScopeType::path, 0, 1)}).exact);
+  EXPECT_TRUE(of(c, {finding(ScopeType::sender, 0)}).exact);
+  for (const auto& f : {finding(ScopeType::path, 1, 0), finding(ScopeType::path, 0, 2),
+                        finding(ScopeType::receiver, 1), finding(ScopeType::node, 0)})
+    EXPECT_FALSE(of(c, {f}).exact);
+  EXPECT_EQ(of(c, {finding(ScopeType::receiver, 1)}).wrong, 1);
+  c.world.generations = {{2, 0.7}};  // which shows it as well
+  EXPECT_FALSE(of(c, {finding(ScopeType::path, 0, 1)}).exact);
+}
+
 TEST(Scope, OfANodeIsTheNodeOrBothOfItsSides) {
   const Case c = case_of(8, "slow-link@node3:share=50%");
   EXPECT_TRUE(of(c, {finding(ScopeType::node, 3)}).exact);
