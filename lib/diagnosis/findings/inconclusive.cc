@@ -1,6 +1,5 @@
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "diagnosis/findings/combine.h"
@@ -31,6 +30,25 @@ std::optional<double> ring_due(const Evidence& seen, double hop) {
   const double n = double(ring->experiment.order.size());
   const double steps = 2 * (n - 1), moving = steps / n * double(ring->experiment.bytes.value) / hop;
   return moving / (moving + steps * seen.latencies.usual()) * hop;
+}
+
+// Slower nodes by what they are held to, the slowest first, each with those that differ little from it.
+template <class IsMeasured>
+std::vector<std::vector<int>> alike(const std::vector<double>& generations, IsMeasured is_measured) {
+  constexpr double little = 0.97;
+  std::vector<std::pair<double, int>> slower;
+  for (std::size_t i = 0; i < generations.size(); ++i)
+    if (generations[i] < little && is_measured(int(i))) slower.emplace_back(generations[i], int(i));
+  std::stable_sort(slower.begin(), slower.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::vector<int>> out;
+  double least = 0;
+  for (const auto& [share, i] : slower) {
+    if (out.empty() || little * share > least) out.emplace_back(), least = share;
+    out.back().push_back(i);
+  }
+  for (auto& list : out) std::sort(list.begin(), list.end());
+  return out;
 }
 
 }  // namespace
@@ -114,28 +132,30 @@ std::optional<double> Conclusion::slower_than_declared() const {
 
 // Not wrong, but what the others are held to would accuse them.
 void Conclusion::add_generations() {
-  constexpr double alike = 0.97;                       // what is no generation of its own
-  std::map<double, std::vector<std::string>> members;  // by the most of their shares, of the slower ones
-  std::vector<std::pair<double, int>> slower;
-  for (std::size_t i = 0; i < c_.inference.generations.size(); ++i)
-    if (c_.inference.generations[i] < alike) slower.emplace_back(-c_.inference.generations[i], int(i));
-  std::sort(slower.begin(), slower.end());
-  for (const auto& [share, i] : slower) {
-    const bool first = members.empty() || -share < alike * members.begin()->first;
-    members[first ? -share : members.begin()->first].push_back(node(i));
-  }
+  const auto members = alike(c_.inference.generations, [&](int i) {
+    return c_.inference.sends[std::size_t(i)] || c_.inference.receives[std::size_t(i)];
+  });
   if (members.empty()) return;
   Finding f;
   f.kind = FindingKind::mixed_generations;
   f.scope.type = ScopeType::fleet;
   f.confidence = 1;
-  for (const auto& [share, names] : members)
+  for (const std::vector<int>& list : members) {
+    double most = 0;  // that they did themselves
+    std::vector<std::string> names;
+    for (const int i : list) {
+      const auto &sends = c_.inference.sends[std::size_t(i)],
+                 &receives = c_.inference.receives[std::size_t(i)];
+      most = std::max(most, std::max(sends.value_or(0), receives.value_or(0)) * c_.inference.generation(i));
+      names.push_back(node(i));
+    }
     f.evidence.push_back({StatementKind::generation_rate,
                           {},
-                          {{"members", double(names.size())},
-                           {"rate_Bps", share * reference_},
+                          {{"members", double(list.size())},
+                           {"rate_Bps", most},
                            {"fastest_Bps", reference_},
                            {"names", names}}});
+  }
   f.next = StatementKind::look_at_generations;
   // Slower than somebody said that they are, whatever the reason.
   if (const auto slowest = slower_than_declared();

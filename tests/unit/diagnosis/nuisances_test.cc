@@ -109,6 +109,22 @@ TEST(Generations, OfTwoThatAreFasterThePathIsNamed) {
     }
 }
 
+// Once, by what they did themselves, and without those of which nothing is known.
+TEST(Generations, AreToldTogether) {
+  Known wires(8, 8);
+  for (std::size_t node = 0; node < 8; ++node) {
+    const double rate = (node < 4 ? 0.5 - 0.003 * double(node) : 1) * Wires::full;
+    wires.ports.push_back((node < 4 ? 0.5 : 1) * Wires::full);
+    wires.sends[node] = wires.receives[node] = rate;
+  }
+  const Diagnosis d = wires.check(false);
+  const auto told = std::ranges::find(d.findings, FindingKind::mixed_generations, &Finding::kind);
+  ASSERT_NE(told, d.findings.end()) << explain(d);
+  ASSERT_EQ(told->evidence.size(), 1u) << explain(d);
+  const std::string text = report::sentence(told->evidence[0]);
+  EXPECT_NE(text.find("node0, node1, node2, node3"), text.npos) << text;
+}
+
 // Of two newer nodes with one that is slow nobody shows what newer ports do: an older one that does what its
 // own can is none of those that are to blame.
 TEST(Generations, AnOlderNodeIsNotNamedForWhatTheFastestLack) {
