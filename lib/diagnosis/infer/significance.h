@@ -40,6 +40,9 @@ inline constexpr int lone_readings = 2, most_lone_hops = 6;
 // Of the reference: certainly slow, where ticks may have made the reference or the reading wrong by half.
 inline constexpr double gross_share = 0.4;
 
+// How many of a hop's rails never did what is due.
+std::size_t slow_rails(const std::vector<Reading>& readings, double reference);
+
 class Significance {
  public:
   // All must outlive it. Of `inference`: the reference, and what every side showed.
