@@ -130,6 +130,7 @@ struct Structure {
   // generations of NICs; 0: unknown.
   std::vector<double> port_rates{};
   std::shared_ptr<const NodeRoutes> routes{};  // of these nodes; nullptr: unknown
+  bool one_machine = false;  // no cable or switch is between them: processors and memory carry the data
 
   // By the number of a leaf: what whoever told it calls it; empty: it has a number alone.
   std::vector<std::string> leaf_names{};

@@ -311,6 +311,7 @@ Outcome<CheckDocument> check(const CheckRequest& request, const Control& control
                                     most_events_told);
   const std::int64_t looked = now_ns();
   if (facts) structure->port_rates = port_rates(facts->cluster, names_of(**measurer));
+  structure->one_machine = on_one_machine(document.networks);
   (*measurer)->hang(std::move(*structure));
 
   diagnosis::Options options;

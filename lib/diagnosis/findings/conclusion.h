@@ -56,6 +56,7 @@ class Conclusion {
   bool may_be_faulty();
   bool ring_is_slow();
   void add_scattered_ring();
+  bool ring_is_faster();
 
   const Measured& c_;
   Diagnosis& out_;

@@ -9,6 +9,7 @@
 #include "base/statistics.h"
 #include "diagnosis/findings/conclusion.h"
 #include "diagnosis/findings/confidence.h"
+#include "diagnosis/infer/generations.h"
 
 namespace ringtrue::diagnosis {
 namespace {
@@ -40,6 +41,10 @@ void Conclusion::run() {
     add_inconclusive();
   }
   add_others();
+  constexpr double most_of_one_machine = 0.7;  // as a busy processor looks the same
+  if (c_.structure.one_machine)
+    for (Finding& f : out_.findings)
+      if (f.kind != FindingKind::dead_node) f.confidence = std::min(f.confidence, most_of_one_machine);
   std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
     return a.ratio.value_or(1) < b.ratio.value_or(1);
@@ -73,9 +78,14 @@ void Conclusion::fill_rates() {
   const int n = c_.readings.nodes();
   if (n <= max_rows) {
     out_.rates.assign(std::size_t(n), std::vector<std::optional<BytesPerSecond>>(std::size_t(n)));
+    // What an end carried for others meanwhile counts, but no hop does more than the ports at both its ends.
+    const std::vector<double>& ports = c_.structure.port_rates;
     c_.readings.each_pair([&](int x, int y) {
-      if (const auto best = c_.seen.readings.best(x, y))
-        out_.rates[std::size_t(x)][std::size_t(y)] = BytesPerSecond(*best);
+      auto best = c_.seen.readings.best(x, y);
+      if (!best) return;
+      for (const int end : {x, y})
+        if (knows_all(ports)) *best = std::min(*best, ports[std::size_t(end)]);
+      out_.rates[std::size_t(x)][std::size_t(y)] = BytesPerSecond(*best);
     });
   }
   std::vector<std::vector<double>> sends(static_cast<std::size_t>(n)), receives(sends);

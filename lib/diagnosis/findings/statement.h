@@ -139,6 +139,7 @@ enum class StatementKind {
   held_back_side,
   too_few_readings,
   slow_ring,
+  fast_ring,
   scattered_ring,
   unnamed_part,
   trunks_open,

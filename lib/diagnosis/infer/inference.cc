@@ -120,7 +120,8 @@ Inference infer(const Readings& measured, const Readings& measured_alone, std::o
   note_lasting_others(readings, structure, inference);
   if (inference.reference.rate > 0) add_suspects(readings, alone, structure, inference);
   add_unsteady(readings, alone, structure, inference);
-  if (n > 2 && structure.leaf.empty()) inference.groups = slow_groups(readings, alone, inference);
+  if (n > 2 && structure.leaf.empty() && !structure.one_machine)
+    inference.groups = slow_groups(readings, alone, inference);
   fold_into_groups(inference);
   return inference;
 }

@@ -70,7 +70,8 @@ Planner::Task Planner::probe() {
 
 // Where nobody told which leaves the nodes hang below: many short messages tell who is near whom.
 Planner::Task Planner::guess_leaves() {
-  if (!fabric_.leaf.empty() || n_ < fewest_to_guess || seen_.latencies.usual() <= 0) co_return;
+  if (!fabric_.leaf.empty() || fabric_.one_machine || n_ < fewest_to_guess || seen_.latencies.usual() <= 0)
+    co_return;
   LeafGuess guess(n_);
   bool settled = false;
   for (int turn = 0; turn < max_guess_runs && elapsed() < guess_share * options_.budget.value; ++turn) {

@@ -31,6 +31,7 @@ Planner::Planner(Evidence& evidence, Structure told, const Options& options, int
   if (fabric_.leaf.size() != std::size_t(n_)) {
     Structure unknown;
     unknown.port_rates = std::move(fabric_.port_rates);
+    unknown.one_machine = fabric_.one_machine;
     fabric_ = std::move(unknown);
   }
   if (fabric_.port_rates.size() != std::size_t(n_)) fabric_.port_rates.clear();

@@ -245,6 +245,58 @@ TEST(Document, CountsItsCostAndNamesItsRuns) {
   EXPECT_EQ(d.nodes, (Names{"node0", "node1", "node2", "node3"}));
 }
 
+// Every hop of a ring carries its busbw: pairs that all read far less were held up, and tell nothing.
+TEST(Ring, ThatIsFarFasterThanAllPairsLeavesTheVerdictOpen) {
+  for (const bool told : {false, true}) {
+    Wires wires(4);
+    wires.tamper = [](Observation& o) {
+      if (o.experiment.algorithm == collective::AlgorithmId::ring) return;
+      for (HopReading& hop : o.hops) hop.busy = Seconds(hop.busy.value * 5);
+    };
+    const Diagnosis d = wires.check(told);
+    if (told) {
+      EXPECT_NE(d.verdict, Verdict::healthy) << explain(d);
+      continue;
+    }
+    EXPECT_EQ(d.verdict, Verdict::unknown) << explain(d);
+    EXPECT_EQ(std::ranges::count(d.not_checked, StatementKind::fast_ring, &NotChecked::kind), 1)
+        << explain(d);
+  }
+}
+
+struct OnOneMachine : Wires {
+  using Wires::Wires;
+  Structure structure() const override {
+    Structure out;
+    out.one_machine = true;
+    return out;
+  }
+};
+
+// No switch is between daemons of one machine, and what is slow there may be its processors.
+TEST(OneMachine, HasNoTrunksAndNothingThatIsSure) {
+  const auto split = [](Wires& wires) {
+    for (int x = 0; x < 6; ++x)
+      for (int y = 0; y < 6; ++y)
+        if (x / 3 != y / 3) wires.paths[{x, y}] = 0.5 * Wires::full;
+  };
+  const auto trunks = [](const Diagnosis& d) {
+    return std::ranges::count_if(d.findings, [](const Finding& f) {
+      return f.scope.type == ScopeType::trunk || f.scope.type == ScopeType::leaf;
+    });
+  };
+  Wires apart(6);
+  OnOneMachine together(6);
+  split(apart), split(together);
+  EXPECT_GT(trunks(apart.check()), 0) << explain(apart.check());
+  EXPECT_EQ(trunks(together.check()), 0) << explain(together.check());
+  OnOneMachine wires(6);
+  wires.sends[2] *= 0.4;
+  const Diagnosis d = wires.check();
+  EXPECT_EQ(scopes_of(d), Names{"sender node2"}) << explain(d);
+  for (const Finding& f : d.findings) EXPECT_LE(f.confidence, 0.7);
+}
+
 // A receiver that loses one packet in 2,000, as the senders' kernels count.
 TEST(Retransmissions, AreToldAsAShareOfSegments) {
   for (const bool everywhere : {false, true}) {

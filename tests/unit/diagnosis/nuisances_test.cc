@@ -125,6 +125,21 @@ TEST(Generations, AreToldTogether) {
   EXPECT_NE(text.find("node0, node1, node2, node3"), text.npos) << text;
 }
 
+// A port carried for others what a slower partner's would not have let through.
+TEST(Rates, AreNoMoreThanThePortsAtBothEnds) {
+  Known wires(4, 4);
+  for (std::size_t node = 0; node < 4; ++node) {
+    const double rate = (node == 3 ? 0.5 : 1) * Wires::full;
+    wires.ports.push_back(rate);
+    wires.sends[node] = wires.receives[node] = rate;
+  }
+  wires.tamper = [](Observation& o) { o.others[0].sends = 0.4 * Wires::full; };
+  const Diagnosis d = wires.check(false);
+  ASSERT_TRUE(d.rates[0][3] && d.rates[1][3]);
+  EXPECT_LE(d.rates[0][3]->value, 0.5 * Wires::full);
+  EXPECT_NEAR(d.rates[1][3]->value / Wires::full, 0.5, 0.05);
+}
+
 // Of two newer nodes with one that is slow nobody shows what newer ports do: an older one that does what its
 // own can is none of those that are to blame.
 TEST(Generations, AnOlderNodeIsNotNamedForWhatTheFastestLack) {

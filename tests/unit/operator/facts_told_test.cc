@@ -22,7 +22,8 @@ using Facts = std::set<std::string>;
 // By structured bindings, so that a new member does not compile until it has a line here and one in `table`.
 
 void note(const diagnosis::Structure& of, Facts& facts) {
-  const auto& [leaf, spines, oversubscription, guessed, all_alike, port_rates, routes, leaf_names] = of;
+  const auto& [leaf, spines, oversubscription, guessed, all_alike, port_rates, routes, one_machine,
+               leaf_names] = of;
   EXPECT_FALSE(guessed || all_alike) << "these are the check's own";
   if (!leaf.empty()) facts.insert("leaf");
   if (!leaf_names.empty()) facts.insert("leaf_names");
@@ -30,6 +31,7 @@ void note(const diagnosis::Structure& of, Facts& facts) {
   if (oversubscription != 1) facts.insert("oversubscription");
   if (!port_rates.empty()) facts.insert("port_rates");
   if (routes) facts.insert("routes");
+  if (one_machine) facts.insert("one_machine");
 }
 
 void note(const diagnosis::HopReading& of, Facts& facts) {
@@ -100,6 +102,15 @@ Facts expected(bool Fact::*column) {
   for (const Fact& fact : table)
     if (fact.*column) out.insert(fact.name);
   return out;
+}
+
+TEST(FactsTold, OfOneMachineAreThoseOfLoopback) {
+  std::vector<run::Network> networks(2);
+  networks[0].interface = networks[1].interface = "lo";
+  EXPECT_TRUE(on_one_machine(networks));
+  networks[1].interface = "eth0";
+  EXPECT_FALSE(on_one_machine(networks));
+  EXPECT_FALSE(on_one_machine({}));
 }
 
 TEST(FactsTold, ByTheModelAreToldByLiveNodesToo) {
