@@ -36,7 +36,8 @@ void add_trunks(const Evidence& evidence, const Inference& inference, const Thre
   }
 }
 
-Expected expected(const Evidence& evidence, const Standards& standards, const Reference& r) {
+Expected expected(const Evidence& evidence, const Standards& standards, const Inference& inference) {
+  const Reference& r = inference.reference;
   Expected out = standards.declared();
   if (r.rate <= 0) return out;
   if (const auto attainable = standards.attainable()) {
@@ -45,8 +46,10 @@ Expected expected(const Evidence& evidence, const Standards& standards, const Re
   }
   const auto nodes = evidence.names.size();
   return {BytesPerSecond(r.rate), ideal::Origin::fleet_majority,
-          nodes == 2 ? std::string("the faster of the two directions")
-                     : fmt::format("upper median of what {} nodes send and receive at their best", nodes)};
+          nodes == 2
+              ? std::string("the faster of the two directions")
+              : fmt::format("upper median of what {} nodes send and receive at their best{}", nodes,
+                            inference.generations.empty() ? "" : ", slower generations for their ports")};
 }
 
 // What findings are added to.
@@ -55,7 +58,7 @@ Diagnosis nothing_found(const Evidence& evidence, const Standards& standards, co
   out.nodes = evidence.names;
   out.rails = evidence.rails;
   out.ring_busbw = evidence.ring_busbw;
-  out.expected = expected(evidence, standards, inference.reference);
+  out.expected = expected(evidence, standards, inference);
   return out;
 }
 

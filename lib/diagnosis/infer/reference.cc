@@ -122,11 +122,15 @@ constexpr std::size_t fewest_nodes = 3;
 constexpr double usual_scatter = 0.015, usual_weight = 16;
 // Of a normal distribution, five deviations below are one in three million: 2,048 sides in a thousand fleets.
 // Of few sides the deviation itself is known badly.
-constexpr double deviations = 5, more_of_few = 6;
+constexpr double deviations = 5, more_of_few = 12, more_of_two_nodes = 6;
 // The middle distance of n sides may be larger by that over their root; of few nodes what is usual counts for
 // more than they do.
 constexpr double badly_known = 1;
-constexpr std::size_t enough_for_a_tenth = 100;   // sides: it is no matter of a few slow ones
+constexpr std::size_t enough_for_a_tenth = 48;  // sides: it is no matter of a few slow ones
+// Of fewer: all but a node's two sides, which may be slow. What is left of a normal distribution scatters
+// less, and it is known badly.
+constexpr std::size_t enough_without_a_node = 8;  // sides
+constexpr double without_its_lowest = 1.5;
 constexpr double apart_from = 4 * usual_scatter;  // of the reference
 constexpr double most_apart = 0.4;                // of the sides
 // Of fewer, where chance leaves wider gaps.
@@ -161,6 +165,16 @@ void drop_those_apart(std::vector<double>& rates, double reference) {
     rates.erase(rates.begin(), rates.begin() + std::ptrdiff_t(first));
 }
 
+// The standard deviation of all but the two lowest: the sides of one node that may be slow.
+double deviation_without_lowest(std::vector<double> rates) {
+  std::sort(rates.begin(), rates.end());
+  rates.erase(rates.begin(), rates.begin() + 2);
+  double sum = 0, squares = 0;
+  for (const double rate : rates) sum += rate, squares += rate * rate;
+  const double n = double(rates.size());
+  return std::sqrt(std::max(0.0, squares - sum * sum / n) / (n - 1));
+}
+
 }  // namespace
 
 double scatter_of(const Limits& sends, const Limits& receives, double reference) {
@@ -177,6 +191,8 @@ double scatter_of(const Limits& sends, const Limits& receives, double reference)
     const auto tenth = rates.begin() + std::ptrdiff_t(rates.size() / 10);
     std::nth_element(rates.begin(), tenth, rates.end());
     of_slowest = (middle - *tenth) / 1.2816;
+  } else if (rates.size() >= enough_without_a_node) {
+    of_slowest = without_its_lowest * deviation_without_lowest(rates);
   }
   for (double& rate : rates) rate = std::abs(rate - middle);
   const double known_by = few ? 1 : 1 + badly_known / std::sqrt(std::max(1.0, n));
@@ -188,7 +204,8 @@ double scatter_of(const Limits& sends, const Limits& receives, double reference)
 Thresholds no_closer_than(const Reference& reference, const Limits& sends, const Limits& receives,
                           const Thresholds& wanted) {
   const double sides = double(std::max<std::size_t>(2, sends.rate.size() + receives.rate.size()));
-  double limit = 1 - (deviations + more_of_few / sides) * reference.scatter;
+  const double more = sends.rate.size() < fewest_nodes ? more_of_two_nodes : more_of_few;
+  double limit = 1 - (deviations + more / sides) * reference.scatter;
   const auto brief = std::count(sends.brief.begin(), sends.brief.end(), true) +
                      std::count(receives.brief.begin(), receives.brief.end(), true);
   if (2 * double(brief) > sides) limit = std::min(limit, brief_limit);

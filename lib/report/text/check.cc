@@ -102,9 +102,11 @@ std::string text(const ops::CheckDocument& document, const Style& style) {
                        d.expected.source.empty() ? "" : fmt::format(": {}", d.expected.source));
   }
   const auto& most = d.expected.of_most;
+  const bool generations = std::ranges::any_of(
+      d.findings, [](const auto& f) { return f.kind == diagnosis::FindingKind::mixed_generations; });
   if (d.expected.value && most && to_text(*most) != to_text(*d.expected.value))
-    out += fmt::format("compared with: {}, {:.1f} % of that, which most nodes reach\n", to_text(*most),
-                       most->value / d.expected.value->value * 100);
+    out += fmt::format("compared with: {}, {:.1f} % of that, which most nodes reach{}\n", to_text(*most),
+                       most->value / d.expected.value->value * 100, generations ? " for their ports" : "");
   if (d.ring_busbw) out += fmt::format("ring over {}: busbw {}\n", ring_members(d), to_text(*d.ring_busbw));
   if (d.coverage.pairs > 0 && d.coverage.pairs_measured < d.coverage.pairs) {
     out += fmt::format("pairs measured: {} of {}\n", d.coverage.pairs_measured, d.coverage.pairs);

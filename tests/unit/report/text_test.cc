@@ -142,6 +142,8 @@ TEST(CheckText, NamesWhatMostReach) {
   d.diagnosis.expected.of_most = BytesPerSecond(57e6);
   EXPECT_THAT(text(d, {}), HasSubstr("\nexpected rate of a hop: 60.0 MB/s (declared)\n"
                                      "compared with: 57.0 MB/s, 95.0 % of that, which most nodes reach\n"));
+  d.diagnosis.findings.emplace_back().kind = diagnosis::FindingKind::mixed_generations;
+  EXPECT_THAT(text(d, {}), HasSubstr("95.0 % of that, which most nodes reach for their ports\n"));
 }
 
 TEST(CheckText, MarksWhatIsBelowMost) {
