@@ -7,7 +7,7 @@ namespace ringtrue::diagnosis {
 void hold_against_ideal(ideal::Inputs wires, Diagnosis& diagnosis) {
   const auto ring = std::find_if(diagnosis.runs.rbegin(), diagnosis.runs.rend(), [&](const RunRecord& run) {
     return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw &&
-           run.busbw == diagnosis.ring_busbw;
+           (!diagnosis.ring_busbw || run.busbw == diagnosis.ring_busbw);
   });
   if (ring == diagnosis.runs.rend() || !wires.inter) return;
   wires.nodes = int(ring->experiment.order.size());
