@@ -109,8 +109,12 @@ void Conclusion::add_of_all(Finding f) {
     out_.findings.push_back(std::move(f));
     return;
   }
+  const auto is_named = [&](int from, int to) {
+    return std::ranges::any_of(c_.inference.suspects,
+                               [&](const Suspect& s) { return s.confirmed && s.explains(from, to); });
+  };
   for (const auto& [from, to] : {std::pair(newest[0], newest[1]), std::pair(newest[1], newest[0])}) {
-    if (c_.inference.explains(from, to)) continue;  // it is one of them
+    if (is_named(from, to)) continue;  // what it is
     Finding path = f;
     path.kind = FindingKind::slow_path;
     path.scope.type = ScopeType::path;
