@@ -160,6 +160,10 @@ Outcome<std::vector<run::Network>> need_all(Runner& runner, const run::Job& job)
 
 namespace {
 
+bool over_loopback(const run::Network& network) {
+  return network.interface == "lo";
+}
+
 // "8 Gbit/s": as links are sold.
 std::string link_text(BytesPerSecond rate) {
   const double bits = rate.value * 8;
@@ -168,6 +172,10 @@ std::string link_text(BytesPerSecond rate) {
 
 }  // namespace
 
+bool on_one_machine(const std::vector<run::Network>& networks) {
+  return !networks.empty() && std::ranges::all_of(networks, over_loopback);
+}
+
 std::vector<std::string> notes_on(const std::vector<run::Network>& networks) {
   std::map<std::tuple<std::string, double, std::string, double>, std::vector<std::string>> alike;
   for (const run::Network& n : networks)
@@ -175,7 +183,7 @@ std::vector<std::string> notes_on(const std::vector<run::Network>& networks) {
       alike[{n.interface, n.rate.value, n.faster, n.faster_rate.value}].push_back(n.node);
   std::vector<std::string> out, of_one;
   for (const run::Network& n : networks)
-    if (n.interface == "lo") of_one.push_back(n.node);
+    if (over_loopback(n)) of_one.push_back(n.node);
   if (of_one.size() > 1)
     out.push_back(fmt::format(
         "{} are on one machine: what they measure is its processors and memory, no NIC, cable or switch",

@@ -29,6 +29,8 @@ std::optional<Trouble> trouble_of(const Reached& reached);
 // Plays the trial for `job`, unless all of it is on one node. Trouble: who is cut off, or why it failed.
 Outcome<std::vector<run::Network>> need_all(Runner& runner, const run::Job& job);
 
+// Whether all nodes' data goes over loopback.
+bool on_one_machine(const std::vector<run::Network>& networks);
 // What an operator should know of the networks beyond what they are: a node that has a faster one.
 std::vector<std::string> notes_on(const std::vector<run::Network>& networks);
 

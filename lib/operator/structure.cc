@@ -47,11 +47,6 @@ Result<diagnosis::Structure> structure_by_routes(topology::Routes routes,
   return structure;
 }
 
-bool on_one_machine(const std::vector<run::Network>& networks) {
-  return !networks.empty() &&
-         std::ranges::all_of(networks, [](const run::Network& n) { return n.interface == "lo"; });
-}
-
 std::vector<double> port_rates(const topology::Cluster& cluster, const std::vector<std::string>& nodes) {
   std::vector<double> out;
   for (const std::string& node : nodes) {

@@ -6,7 +6,6 @@
 
 #include "base/result.h"
 #include "diagnosis/measurer.h"
-#include "run/reach.h"
 #include "topology/model.h"
 #include "topology/routes.h"
 
@@ -24,8 +23,5 @@ Result<diagnosis::Structure> structure_by_routes(topology::Routes routes,
 // What the fastest port of each of these nodes can do, in bytes per second, as its driver says; 0: unknown. A
 // link that came up slower than that, or a port that is down, is no other generation.
 std::vector<double> port_rates(const topology::Cluster& cluster, const std::vector<std::string>& nodes);
-
-// Whether all nodes' data goes over loopback.
-bool on_one_machine(const std::vector<run::Network>& networks);
 
 }  // namespace ringtrue::ops

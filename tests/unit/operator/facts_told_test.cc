@@ -10,6 +10,7 @@
 
 #include "campaign/sim_measurer.h"
 #include "operator/measurer.h"
+#include "operator/reach.h"
 #include "operator/routes.h"
 #include "operator/structure.h"
 #include "tests/unit/fleet/temporary.h"
