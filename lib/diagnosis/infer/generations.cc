@@ -53,13 +53,19 @@ bool slow_among_themselves(const Readings& readings, const std::vector<Node>& no
   return !better && double(std::count(met.begin(), met.end(), 1)) >= met_share * double(to - from);
 }
 
+// Of the fastest's: 1, of all that differ little from it.
+std::vector<double> shares_of_ports(const std::vector<double>& port_rates) {
+  const double most = *std::max_element(port_rates.begin(), port_rates.end());
+  std::vector<double> out;
+  for (const double rate : port_rates) out.push_back(rate > slower * most ? 1 : rate / most);
+  return out;
+}
+
 // A node that does more than its ports' rate over the fastest's has is none of them: what nodes have beside
 // the ports that are measured says nothing.
 std::vector<double> by_ports(const Readings& readings, const std::vector<double>& port_rates,
                              const Shown& shown) {
-  const double most = *std::max_element(port_rates.begin(), port_rates.end());
-  std::vector<double> out;
-  for (const double rate : port_rates) out.push_back(rate > slower * most ? 1 : rate / most);
+  std::vector<double> out = shares_of_ports(port_rates);
   double fastest = 0;
   readings.each_pair([&](int x, int y) {
     if (out[std::size_t(x)] == 1 && out[std::size_t(y)] == 1)
@@ -87,9 +93,9 @@ bool knows_all(const std::vector<double>& port_rates) {
 std::vector<int> newest_of(const std::vector<double>& port_rates) {
   std::vector<int> out;
   if (!knows_all(port_rates)) return out;
-  const double most = *std::max_element(port_rates.begin(), port_rates.end());
-  for (std::size_t i = 0; i < port_rates.size(); ++i)
-    if (port_rates[i] > slower * most) out.push_back(int(i));
+  const std::vector<double> shares = shares_of_ports(port_rates);
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    if (shares[i] == 1) out.push_back(int(i));
   return out;
 }
 
