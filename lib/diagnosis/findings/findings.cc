@@ -80,11 +80,11 @@ void Conclusion::fill_rates() {
     out_.rates.assign(std::size_t(n), std::vector<std::optional<BytesPerSecond>>(std::size_t(n)));
     // What an end carried for others meanwhile counts, but no hop does more than the ports at both its ends.
     const std::vector<double>& ports = c_.structure.port_rates;
+    const bool known = knows_all(ports);
     c_.readings.each_pair([&](int x, int y) {
       auto best = c_.seen.readings.best(x, y);
       if (!best) return;
-      for (const int end : {x, y})
-        if (knows_all(ports)) *best = std::min(*best, ports[std::size_t(end)]);
+      if (known) *best = std::min({*best, ports[std::size_t(x)], ports[std::size_t(y)]});
       out_.rates[std::size_t(x)][std::size_t(y)] = BytesPerSecond(*best);
     });
   }
