@@ -8,8 +8,7 @@
 //   node that is silent shows goes beyond. With three nodes and more sides and paths differ, because a side
 //   is seen with two partners.
 // - Where all partners but one are slower than what a host's fault leaves, that one alone shows it, and the
-// two
-//   are as two nodes: the path between them, that way, is exact as well.
+//   two are as two nodes: the path between them, that way, is exact as well.
 // - A node's only NIC and the node's links are one; with several rails a NIC is its own, whichever way.
 // - A round trip crosses both ends' links both ways: added latency of a node's sending side, its receiving
 //   side or both are one class, as are both directions of a path.

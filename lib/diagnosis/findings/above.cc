@@ -1,15 +1,12 @@
 #include "diagnosis/findings/above.h"
 
-#include <algorithm>
+#include "diagnosis/findings/rings.h"
 
 namespace ringtrue::diagnosis {
 
 void hold_against_ideal(ideal::Inputs wires, Diagnosis& diagnosis) {
-  const auto ring = std::find_if(diagnosis.runs.rbegin(), diagnosis.runs.rend(), [&](const RunRecord& run) {
-    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw &&
-           (!diagnosis.ring_busbw || run.busbw == diagnosis.ring_busbw);
-  });
-  if (ring == diagnosis.runs.rend() || !wires.inter) return;
+  RunRecord* const ring = last_ring_of(diagnosis.runs, diagnosis.ring_busbw);
+  if (!ring || !wires.inter) return;
   wires.nodes = int(ring->experiment.order.size());
   wires.gpus_per_node = 1;
   const auto ideal = ideal::compute(wires);

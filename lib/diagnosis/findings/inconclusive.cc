@@ -4,6 +4,7 @@
 
 #include "diagnosis/findings/combine.h"
 #include "diagnosis/findings/conclusion.h"
+#include "diagnosis/findings/rings.h"
 #include "diagnosis/infer/at_times.h"
 #include "diagnosis/infer/generations.h"
 #include "diagnosis/plan/plan.h"
@@ -23,10 +24,8 @@ double attainable(const Expected& expected, double reference) {
 // The busbw (bytes/s) of the longest ring where each hop carries `hop`: its steps take latency as well, which
 // counts where there are many of them.
 std::optional<double> ring_due(const Evidence& seen, double hop) {
-  const auto ring = std::find_if(seen.runs.rbegin(), seen.runs.rend(), [&](const RunRecord& run) {
-    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw == seen.ring_busbw;
-  });
-  if (!seen.ring_busbw || ring == seen.runs.rend()) return std::nullopt;
+  const RunRecord* const ring = last_ring_of(seen.runs, seen.ring_busbw);
+  if (!seen.ring_busbw || !ring) return std::nullopt;
   const double n = double(ring->experiment.order.size());
   const double steps = 2 * (n - 1), moving = steps / n * double(ring->experiment.bytes.value) / hop;
   return moving / (moving + steps * seen.latencies.usual()) * hop;
@@ -39,8 +38,7 @@ std::vector<std::vector<int>> alike(const std::vector<double>& generations, IsMe
   std::vector<std::pair<double, int>> slower;
   for (std::size_t i = 0; i < generations.size(); ++i)
     if (generations[i] < little && is_measured(int(i))) slower.emplace_back(generations[i], int(i));
-  std::stable_sort(slower.begin(), slower.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(slower.begin(), slower.end());
   std::vector<std::vector<int>> out;
   double least = 0;
   for (const auto& [share, i] : slower) {
@@ -340,10 +338,9 @@ bool Conclusion::may_be_faulty() {
 // up when these were measured, and what is due is not known.
 bool Conclusion::ring_is_faster() {
   constexpr double far = 1.25;
-  const bool lasted = std::ranges::any_of(c_.seen.runs, [&](const RunRecord& run) {
-    return run.stage == Stage::ring && run.busbw && run.busbw == out_.ring_busbw;
-  });
-  if (!lasted || out_.ring_busbw->value <= far * reference_) return false;
+  const RunRecord* const ring = last_ring_of(c_.seen.runs, out_.ring_busbw);
+  if (!out_.ring_busbw || !ring || ring->stage != Stage::ring) return false;
+  if (out_.ring_busbw->value <= far * reference_) return false;
   out_.not_checked.push_back(
       {StatementKind::fast_ring, {}, {{"rate_Bps", out_.ring_busbw}, {"expected_Bps", reference_}}});
   return true;

@@ -4,6 +4,7 @@
 
 #include "base/plural.h"
 #include "diagnosis/findings/groups.h"
+#include "diagnosis/findings/rings.h"
 #include "report/table.h"
 #include "report/text/text.h"
 #include "report/text/wording.h"
@@ -36,10 +37,8 @@ Maybe plain(const std::optional<BytesPerSecond>& rate) {
 
 // Whom the ring of that busbw was over.
 std::string ring_members(const diagnosis::Diagnosis& d) {
-  const auto ring = std::find_if(d.runs.rbegin(), d.runs.rend(), [&](const diagnosis::RunRecord& run) {
-    return run.experiment.algorithm == collective::AlgorithmId::ring && run.busbw == d.ring_busbw;
-  });
-  const std::size_t members = ring == d.runs.rend() ? d.nodes.size() : ring->experiment.order.size();
+  const diagnosis::RunRecord* const ring = diagnosis::last_ring_of(d.runs, d.ring_busbw);
+  const std::size_t members = ring ? ring->experiment.order.size() : d.nodes.size();
   return members >= d.nodes.size() ? "all nodes" : fmt::format("{} of {} nodes", members, d.nodes.size());
 }
 

@@ -294,9 +294,8 @@ constexpr Wording wordings[] = {
      "the ring's busbw: {rate_Bps} of {expected_Bps}\nno slow link explains it; see the same with ringtrue "
      "run ring"},
     {StatementKind::fast_ring, "fast-ring",
-     "what a hop is to carry: pairs read {expected_Bps}, and each hop of the ring carried "
-     "{rate_Bps}\nsomething "
-     "held the machines up while pairs were measured; check again, with a longer --budget"},
+     "what a hop is to carry: pairs read {expected_Bps}, and each hop of the ring carried {rate_Bps}\n"
+     "something held the machines up while pairs were measured; check again, with a longer --budget"},
     {StatementKind::scattered_ring, "scattered-ring",
      "what holds the ring's busbw to {rate_Bps} of {expected_Bps}\nno side is slow each time, but single "
      "readings fall to {low_Bps}, and every step of a ring waits for its slowest hop: look for what comes "
