@@ -27,6 +27,7 @@ double score(const std::vector<int>& order, const std::vector<const Suspect*>& s
     const int x = order[i], y = order[(i + 1) % n];
     const auto met = counts.find({x, y});
     const double fresh = 1.0 / (1 + (met == counts.end() ? 0 : met->second));
+    if (suspects.empty()) sum += fresh;
     for (const Suspect* s : suspects) {
       if (s->type == ScopeType::path && s->node == x && s->peer == y) sum += 3;
       if (s->type == ScopeType::sender && s->node == x) {

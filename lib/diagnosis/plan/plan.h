@@ -25,7 +25,7 @@ using PairCounts = std::map<std::pair<int, int>, int>;
 
 // An order of `nodes` whose neighbours (each sends to the next, the last to the first) give as many of the
 // suspects as possible a partner that is not suspected itself and was met least, and that holds the suspected
-// paths. The best of 64 orders drawn from `seed`.
+// paths; without suspects everybody one that was met least. The best of 64 orders drawn from `seed`.
 std::vector<int> changed_partners(const std::vector<int>& nodes, const std::vector<const Suspect*>& suspects,
                                   const Inference& inference, const PairCounts& counts, std::uint64_t seed);
 

@@ -104,5 +104,20 @@ TEST(Plan, SuspectsMeetGoodPartnersThatAreNew) {
   }
 }
 
+// Where nobody is suspected, what is measured again is measured with others: the same pair thrice tells no
+// side from the path.
+TEST(Plan, NobodyMeetsTheSamePartnerWhereNobodyIsSuspected) {
+  const std::vector<int> nodes{0, 1, 2, 3, 4, 5, 6};
+  PairCounts counts;
+  for (std::size_t i = 0; i < nodes.size(); ++i) counts[{nodes[i], nodes[(i + 1) % nodes.size()]}] = 1;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto order = changed_partners(nodes, {}, Inference{}, counts, seed);
+    int met = 0;
+    for (std::size_t i = 0; i < order.size(); ++i)
+      met += int(counts.count({order[i], order[(i + 1) % order.size()]}));
+    EXPECT_EQ(met, 0) << seed;
+  }
+}
+
 }  // namespace
 }  // namespace ringtrue::diagnosis
