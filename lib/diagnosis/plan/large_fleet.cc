@@ -20,7 +20,7 @@ namespace {
 constexpr int fewest_to_guess = 8;  // nodes
 constexpr int max_guess_runs = 200;
 constexpr int guess_messages = 4;        // of a pair in a run, of which the least time counts
-constexpr double guess_share = 0.5;      // of the budget
+constexpr double guess_share = 0.2;      // of the budget
 constexpr int max_rounds = 24;           // for what is severe, and for pairs between leaves
 constexpr int most_long_rounds = 4;      // without those that keep the others' readings short
 constexpr double spine_met = 4.6;        // pairs a spine: one of them crosses it with 99 %
@@ -78,7 +78,7 @@ Planner::Task Planner::guess_leaves() {
     auto pairs = guess.next(all_, ranks_a_node_, options_.seed);
     settled = pairs.empty();
     if (settled) break;
-    while (!pairs.empty()) {
+    while (!pairs.empty() && elapsed() < guess_share * options_.budget.value) {
       Experiment messages = between_pairs(at_once(pairs, n_, ranks_a_node_), Bytes(8), Bytes(8));
       messages.iterations = guess_messages;
       co_await measure(Stage::probe, "who is near whom", messages, false);

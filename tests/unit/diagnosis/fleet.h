@@ -37,6 +37,7 @@ class Fleet : public Measurer {
   std::map<int, double> for_others;  // by node: the share of its port that it sends for others throughout
   double disturbed = 0;              // share of the nodes that send for others in each run
   double exchanging = 0;             // and of those that send and receive for others
+  double run_seconds = 0.05;         // of each run besides what it moves
   Structure hangs;
   std::vector<Experiment> asked;
   double clock = 0;
@@ -96,7 +97,7 @@ class Fleet : public Measurer {
           in_turn ? seen.time + hop.busy / e.iterations : std::max(seen.time, hop.busy / e.iterations);
       seen.hops.push_back(hop);
     }
-    clock += 0.05 + seen.time.value * e.iterations;
+    clock += run_seconds + seen.time.value * e.iterations;
     return seen;
   }
 

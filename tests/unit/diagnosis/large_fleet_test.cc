@@ -190,6 +190,22 @@ TEST(LargeFleet, WhoIsSlowAtTimesMeetsWhoseTrafficMayBeTheReason) {
   EXPECT_GE(found, 5);
 }
 
+// Whose round trips scatter, on nodes where each run takes long.
+TEST(LeafGuess, LeavesMostOfTheBudgetToTheRest) {
+  Fleet fleet(8);
+  fleet.run_seconds = 0.2;
+  std::mt19937 random(1);
+  fleet.trips = [&](int, int) { return 1 + double(random() % 1000) / 100; };
+  double guessing = 0;
+  Options options = fleet.options();
+  options.on_progress = [&](Stage, const std::string& what, double) {
+    guessing += what == "who is near whom" ? fleet.run_seconds : 0;
+  };
+  run_check(fleet, options);
+  EXPECT_GT(guessing, 0);
+  EXPECT_LE(guessing, 0.2 * options.budget.value + fleet.run_seconds);
+}
+
 TEST(Neighbours, SendWithinTheirLeafButForOneOfEach) {
   const int n = 96, leaf = 8;
   std::vector<int> nodes, group;
