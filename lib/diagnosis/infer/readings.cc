@@ -47,6 +47,18 @@ double lacking(const std::vector<double>& rails, double others, const std::vecto
   return double(rails.size()) * (with_others - own);
 }
 
+// Of a hop whose ends carry others' traffic on different rails neither end's alone is what it lacks: each
+// counts for what it takes where the other's is gone.
+void lack_together(Reading& r) {
+  const auto &sent = r.others_sent_by_rail, &received = r.others_received_by_rail;
+  if (sent.size() != r.rails.size() || received.size() != r.rails.size() || r.rails.empty()) return;
+  std::vector<double> most(sent.size());
+  for (std::size_t k = 0; k < most.size(); ++k) most[k] = std::max(sent[k], received[k]);
+  const double both = lacking(r.rails, 0, most), by_sent = r.others_sent, by_received = r.others_received;
+  r.others_sent = std::max(by_sent, both - by_received);
+  r.others_received = std::max(by_received, both - by_sent);
+}
+
 // What others' traffic and the experiment's own fill ports with.
 class FilledByOthers {
  public:
@@ -199,6 +211,7 @@ void Readings::add(const Observation& observation, int run, bool confirming, con
         lacking(reading.rails, at_destination.receives, at_destination.receives_by_rail);
     reading.others_sent_by_rail = at_source.sends_by_rail;
     reading.others_received_by_rail = at_destination.receives_by_rail;
+    lack_together(reading);
     cell(hop.source, hop.destination).list.push_back(std::move(reading));
   }
 }

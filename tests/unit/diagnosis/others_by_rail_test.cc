@@ -11,8 +11,10 @@ namespace {
 constexpr int rails = 4;
 constexpr double rail_rate = 10e9;
 
-// Node 0 sends to node 1, by each rail at so many GB/s, beside what node 0 sends for others by each.
-Readings readings_of(const std::vector<double>& own, const std::vector<double>& others) {
+// Node 0 sends to node 1, by each rail at so many GB/s, beside what node 0 sends, and node 1 receives, for
+// others by each.
+Readings readings_of(const std::vector<double>& own, const std::vector<double>& others,
+                     const std::vector<double>& received = {}) {
   Observation seen;
   HopReading hop;
   hop.source = 0, hop.destination = 1;
@@ -29,6 +31,10 @@ Readings readings_of(const std::vector<double>& own, const std::vector<double>& 
   for (const double rate : others) {
     traffic.sends += rate * 1e9;
     traffic.sends_by_rail.push_back(rate * 1e9);
+  }
+  for (const double rate : received) {
+    seen.others[1].receives += rate * 1e9;
+    seen.others[1].receives_by_rail.push_back(rate * 1e9);
   }
   Readings out(2);
   out.add(seen, 0, true);
@@ -47,6 +53,20 @@ TEST(OthersByRail, OnOneRailHoldUpAllOfTheHop) {
 
 TEST(OthersByRail, OnAnotherRailExcuseNothing) {
   EXPECT_NEAR(sent(readings_of({10, 4, 10, 10}, {6, 0, 0, 0})), rails * 4e9, 1e6);
+}
+
+TEST(OthersByRail, OnDifferentRailsOfBothEndsAccuseNeither) {
+  const Readings seen = readings_of({10, 4, 5, 10}, {0, 6, 0, 0}, {0, 0, 5, 0});
+  const Reading& r = seen.of(0, 1).front();
+  EXPECT_FALSE(r.counts_for(Direction::sends));
+  EXPECT_FALSE(r.counts_for(Direction::receives));
+  EXPECT_NEAR(sent(seen), rails * rail_rate, 1e6);
+}
+
+TEST(OthersByRail, OfBothEndsExcuseNoThirdRail) {
+  const Readings seen = readings_of({4, 4, 5, 10}, {0, 6, 0, 0}, {0, 0, 5, 0});
+  EXPECT_TRUE(seen.of(0, 1).front().counts_for(Direction::sends));
+  EXPECT_NEAR(sent(seen), rails * 4e9, 1e6);
 }
 
 TEST(OthersByRail, AreNoMoreThanWhatTheSlowestRailHad) {
