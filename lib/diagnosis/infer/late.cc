@@ -44,7 +44,7 @@ void Latencies::add(const Observation& observation, int run) {
 }
 
 void Latencies::note_filled(const Observation& observation) {
-  constexpr double most = 0.4;                      // of a port: data waits
+  constexpr double most = 0.2;  // of a port: data waits, and where we pause they have all of it
   constexpr std::uint64_t least_bytes = 128 << 10;  // probes of round trips say nothing of ports
   std::map<int, bool> by_others;
   for (const HopReading& hop : observation.hops) {

@@ -42,8 +42,8 @@ struct Reading {
   std::uint64_t retransmits = 0;
   std::vector<double> rails{};  // rates by rail; empty: the world does not tell them apart
   // Bytes per second that the sender's and the receiver's port carried for others meanwhile; of several
-  // rails, by which the slowest ones say how much more this hop would have carried. By rail where that is
-  // known.
+  // rails, by which the slowest ones say how much more this hop would have carried, the other end's gone as
+  // well. By rail where that is known.
   double others_sent = 0, others_received = 0;
   std::vector<double> others_sent_by_rail{}, others_received_by_rail{};
   // Bytes per second that the hop's acknowledgements wait behind, into the sender's port or out of the
@@ -63,8 +63,8 @@ struct Reading {
            !is_beside(end == Direction::sends ? others_received : others_sent);
   }
   // A port that carries more the other way than the hop's own is full there: acknowledgements queue, which
-  // takes up to two thirds of the rate.
-  bool waits_for_others() const { return behind_others > rate && rate > 0.35 * behind_others; }
+  // takes up to 70 % of the rate.
+  bool waits_for_others() const { return behind_others > rate && rate > 0.3 * behind_others; }
   // Of a brief one, what it was without the most that a shaper's burst may have added.
   double without_burst() const { return brief ? rate / (1 + longest_burst / double(bytes)) : rate; }
   // What that end's port carried, the hop and what is others'.

@@ -41,6 +41,10 @@ TEST(BehindOthers, APortThatIsFullTheOtherWayExplainsASlowSender) {
   EXPECT_FALSE(r.counts_for(Direction::sends));
 }
 
+TEST(BehindOthers, AcknowledgementsThatWaitTakeUpTo70Percent) {
+  EXPECT_FALSE(of_node1(0.33, 0.7, 0.3).counts());
+}
+
 TEST(BehindOthers, APortWithRoomDoesNot) {
   EXPECT_TRUE(of_node1(0.7, 0.1, 0.3).counts());
 }
@@ -91,6 +95,7 @@ TEST(BehindOthers, WhoAnswersLateBehindOthersTrafficIsNotNamed) {
   ASSERT_EQ(late_of(0).size(), 1u);
   EXPECT_EQ(late_of(0).front().node, 3);
   EXPECT_EQ(late_of(0.2).size(), 1u) << "little of it keeps nothing waiting";
+  EXPECT_TRUE(late_of(0.5).empty()) << "a third of the port, and all of it where the check pauses";
   EXPECT_TRUE(late_of(1).empty());
 }
 
