@@ -140,8 +140,8 @@ class Expander {
     if (++files_ > max_files) return bad(element_, "too many files");
     const auto text = read_file(path, max_text);
     if (!text)
-      return fail(Cause::unavailable, fmt::format("cannot read hosts from {}: {}", path, text.error().what),
-                  {}, "give a readable file with one host a line");
+      return fail(Cause::bad_input, fmt::format("cannot read hosts from {}: {}", path, text.error().what), {},
+                  "give a readable file with one host a line");
     const std::size_t before = names.size();
     std::string_view rest = *text;
     for (int line = 1; !rest.empty(); ++line) {

@@ -193,6 +193,10 @@ Result<Store> Store::open(const std::string& file, const OpenOptions& options) {
   if (!state->empty && there.st_size < checked_below)
     if (auto sound = check_pages(*connection); !sound) return tl::unexpected(sound.error());
   if (state->version < std::int64_t(steps.size())) {
+    if (state->empty && !options.write)
+      return fail(Cause::unavailable,
+                  fmt::format("the history {} is empty: no check was recorded in it", file), {},
+                  fmt::format("record one with ringtrue check --history {}", file));
     if (!out.writable_)
       return fail(Cause::unavailable,
                   fmt::format("the history {} is {}, and may not be written", file,

@@ -207,6 +207,11 @@ TEST(Hostile, WhatIsNoHistoryIsRefusedInOneLine) {
   const Folder folder;
   write(folder.file("text"), "schema = \"ringtrue.check/1\"\n" + std::string(5000, 'x'));
   EXPECT_EQ(Store::open(folder.file("text"), {}).error().cause, Cause::bad_input);
+  write(folder.file("nothing"), "");
+  const auto nothing = Store::open(folder.file("nothing"), {});
+  ASSERT_FALSE(nothing.has_value());
+  EXPECT_NE(nothing.error().what.find("is empty: no check was recorded in it"), std::string::npos)
+      << nothing.error().what;
   {
     const auto other = Connection::open(folder.file("other.db"), Connection::Mode::writable);
     ASSERT_TRUE(other && other->execute("CREATE TABLE notes(text)"));
