@@ -83,8 +83,12 @@ constexpr Wording wordings[] = {
     {StatementKind::also_sends, "also-sends", "it sends {rate_Bps}: that side is fine"},
     {StatementKind::also_receives, "also-receives", "it receives {rate_Bps}: that side is fine"},
     {StatementKind::rdma_ports, "rdma-ports", "{0}'s data went through {text}"},
-    {StatementKind::slow_rail, "slow-rail", "only its {text} is slow, the others carry what is usual"},
-    {StatementKind::slow_rails, "slow-rails", "only its {text} are slow, the others carry what is usual"},
+    {StatementKind::slow_rail, "slow-rail",
+     "only its {text} is slow, the others carry what is usual; the rates are of all rails together, which "
+     "wait for it"},
+    {StatementKind::slow_rails, "slow-rails",
+     "only its {text} are slow, the others carry what is usual; the rates are of all rails together, which "
+     "wait for them"},
     {StatementKind::between_leaves, "between-leaves",
      "{#pairs} between leaves carry at most {rate_Bps} ({#readings} in {#experiments}); expected "
      "{expected_Bps}"},
