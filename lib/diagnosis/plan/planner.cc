@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/statistics.h"
 #include "diagnosis/counters.h"
+#include "diagnosis/infer/at_times.h"
 #include "diagnosis/infer/generations.h"
 #include "diagnosis/infer/loss.h"
 
@@ -203,10 +204,12 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
   constexpr double as_long_with_a_dead_node = 1.125;
   const auto& suspects = inference.suspects;
   const bool proven = !seen_.dead.empty() || std::ranges::any_of(suspects, &Suspect::confirmed);
-  // Once something is proven, only what may be more of the same.
+  // Once something is proven, only what may be more of the same: the other side of a node that is slow at
+  // times both ways is so about as often, and one that acknowledgements slow is so more seldom.
   const auto of_proven = [&](const Suspect& s) {
     return std::ranges::any_of(suspects, [&](const Suspect& other) {
-      return other.confirmed && (other.node == s.node || other.peer == s.node);
+      const bool as_often = !s.unsteady || 2 * s.low_share >= other.low_share;
+      return other.confirmed && as_often && (other.node == s.node || other.peer == s.node);
     });
   };
   // What is slow for good disturbs its node's other side now and then, for as long as anybody looks; it is
@@ -221,7 +224,8 @@ bool Planner::takes_longer(const Inference& inference, double chance_of_leaves) 
     if (proven && !of_proven(s)) return false;
     if (!s.unsteady) return !s.chance;
     const bool deep = s.ratio < very_slow_share;  // which noise is not
-    return proven ? s.chance_of_it < worth_longer_of_more : deep || s.chance_of_it < worth_longer;
+    if (proven) return s.chance_of_it < worth_longer_of_more && s.low_share >= at_times::least_share;
+    return deep || s.chance_of_it < worth_longer;
   };
   const bool open = (chance_of_leaves < worth_longer && !proven) || std::ranges::any_of(suspects, may_tell);
   return open && make_longer();
