@@ -74,11 +74,12 @@ Planner::Task Planner::guess_leaves() {
     co_return;
   LeafGuess guess(n_);
   bool settled = false;
-  for (int turn = 0; turn < max_guess_runs && elapsed() < guess_share * options_.budget.value; ++turn) {
+  const auto in_time = [this] { return elapsed() < guess_share * options_.budget.value; };
+  for (int turn = 0; turn < max_guess_runs && in_time(); ++turn) {
     auto pairs = guess.next(all_, ranks_a_node_, options_.seed);
     settled = pairs.empty();
     if (settled) break;
-    while (!pairs.empty() && elapsed() < guess_share * options_.budget.value) {
+    while (!pairs.empty() && in_time()) {
       Experiment messages = between_pairs(at_once(pairs, n_, ranks_a_node_), Bytes(8), Bytes(8));
       messages.iterations = guess_messages;
       co_await measure(Stage::probe, "who is near whom", messages, false);
